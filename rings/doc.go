@@ -1,0 +1,3 @@
+// Package rings finds the ring, tree and NVLS permutations that NCCL runs
+// inside one node.
+package rings
