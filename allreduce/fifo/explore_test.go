@@ -142,10 +142,11 @@ func TestRandomRunsAgreeWithTheSearch(t *testing.T) {
 
 // The invariants of a whole protocol hold in every state:
 // head <= R <= tail <= S <= head + slots, without tail for LL and LL128. (An
-// empty slice of those is received without waiting, so R may pass S there.)
+// empty slice of those is received without waiting, and a step can be received
+// while its unused lines are still being cleaned: there R may pass S.)
 func TestInvariants(t *testing.T) {
 	for _, e := range Matrix() {
-		if e.Case.Fault != None || e.Case.Slots == 8 || e.Case.Start > 0 {
+		if e.Case.Fault != None || e.Case.Slots == 8 || e.Case.Start > 0 || e.Case.FlagBits > 0 {
 			continue
 		}
 		if e.Case.Proto != allreduce.Simple {
