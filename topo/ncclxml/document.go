@@ -1,6 +1,10 @@
 package ncclxml
 
-import "github.com/ringtopo/ringtopo/topo"
+import (
+	"strings"
+
+	"github.com/ringtopo/ringtopo/topo"
+)
 
 // Document is an XML file as a tree of elements; nothing of it is dropped.
 type Document struct {
@@ -65,9 +69,15 @@ func (e *Element) Child(name string) *Element {
 // label names the element for messages, with what tells it from its like.
 func (e *Element) label() string {
 	for _, key := range []string{"busid", "target", "dev", "numaid", "id", "name"} {
-		if v, ok := e.Get(key); ok {
-			return e.Name + " " + key + "=" + quote(v)
+		v, ok := e.Get(key)
+		if !ok {
+			continue
 		}
+		v = strings.Trim(quote(v), `"`)
+		if key == "busid" || key == "target" {
+			return e.Name + " " + v
+		}
+		return e.Name + " " + key + " " + v
 	}
 	return e.Name
 }

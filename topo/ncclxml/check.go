@@ -1,0 +1,101 @@
+package ncclxml
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringtopo/ringtopo/topo"
+)
+
+// check refuses machines whose parts contradict each other.
+func (b *builder) check() error {
+	for _, check := range []func() error{b.checkPlaced, b.checkRanks, b.checkSelf, b.checkBothWays, b.checkPeers} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPlaced finds GPUs in parts of the tree that NCCL skips: below a pci that
+// is neither a switch nor the GPU's own.
+func (b *builder) checkPlaced() error {
+	for _, f := range b.gpus {
+		if !f.placed {
+			return b.doc.nonsense(f.gpu, "the GPU is below a pci element that is no switch, so NCCL does not see it",
+				`give that element class="0x060400", or move the GPU`)
+		}
+	}
+	return nil
+}
+
+func (b *builder) checkRanks() error {
+	seen := map[int]*fixture{}
+	for _, f := range b.gpus {
+		if other := seen[f.rank]; other != nil {
+			return b.doc.nonsense(f.gpu, fmt.Sprintf("rank %d is also that of the gpu of line %d", f.rank, other.gpu.Line),
+				"each GPU needs a rank of its own")
+		}
+		seen[f.rank] = f
+	}
+	return nil
+}
+
+func (b *builder) checkSelf() error {
+	var first *Element
+	var names []string
+	for _, f := range b.gpus {
+		i := slices.IndexFunc(f.links, func(l link) bool { return l.Class == topo.ClassGPU && l.Target == f.bus })
+		if i < 0 {
+			continue
+		}
+		names = append(names, f.bus.String())
+		if first == nil {
+			first = f.links[i].from
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return b.doc.nonsense(first, "NVLinks that lead from a GPU to itself, at "+strings.Join(names, ", "),
+		"target must be the busid of the GPU at the other end; nvidia-smi topo -m shows the pairs")
+}
+
+// checkBothWays finds NVLinks that only one of two GPUs has, on which NCCL
+// fails, and notes those that lead out of the file.
+func (b *builder) checkBothWays() error {
+	for _, f := range b.gpus {
+		for _, l := range f.links {
+			if l.Class != topo.ClassGPU {
+				continue
+			}
+			peer := b.at[l.Target]
+			switch {
+			case peer == nil && !b.doc.left[l.Target]:
+				b.doc.assume(l.from, "the target is not in the file: link left out")
+			case peer != nil && !peer.leadsTo(f.bus):
+				return b.doc.nonsense(peer.gpu, fmt.Sprintf("the GPU at %s has no nvlink to %s, which has one to it (line %d)",
+					peer.bus, f.bus, l.from.Line), "NVLinks run both ways: add the missing element, or check the link with nvidia-smi nvlink -s")
+			}
+		}
+	}
+	return nil
+}
+
+func (f *fixture) leadsTo(bus topo.BusID) bool {
+	return slices.ContainsFunc(f.links, func(l link) bool { return l.Class == topo.ClassGPU && l.Target == bus })
+}
+
+// checkPeers does the same for the links between PCI switches.
+func (b *builder) checkPeers() error {
+	for _, l := range b.pciLinks {
+		peer := b.switches[l.to]
+		if peer == nil || slices.ContainsFunc(b.pciLinks, func(m pciLink) bool { return m.from == l.to && m.to == l.from }) {
+			continue
+		}
+		return b.doc.nonsense(l.e, fmt.Sprintf("the switch of line %d has no pcilink back to %s", peer.Line, l.from),
+			"links between switches run both ways: add the missing element")
+	}
+	return nil
+}
