@@ -70,3 +70,21 @@ func ModelOf(v Vendor, family, model int) CPUModel {
 	}
 	return ModelUndefined
 }
+
+// Numbers gives family and model numbers for which ModelOf gives m; zeros for
+// vendors whose models are not told apart.
+func Numbers(v Vendor, m CPUModel) (family, model int) {
+	switch v {
+	case VendorIntel:
+		if m == ModelIntelSkylake {
+			return 6, firstSkylake
+		}
+		return 6, 0x4f
+	case VendorZhaoxin:
+		if m == ModelZhaoxinYongfeng {
+			return 7, 0x5b
+		}
+		return 6, 0
+	}
+	return 0, 0
+}

@@ -154,7 +154,7 @@ func (d *Document) noGPUs() error {
 	}
 	return d.nonsense(d.Root, fmt.Sprintf("%d PCI devices of class 0x03 but no gpu element: NCCL completes such a file "+
 		"on the machine itself, with GPUs and NVLinks that are not in it", n),
-		"use what NCCL_TOPO_DUMP_FILE writes there, or add <gpu dev= sm=> with its nvlink elements to each device")
+		"use what NCCL_TOPO_DUMP_FILE writes there, a built-in machine of the kind, or add <gpu dev= sm=> with its nvlink elements")
 }
 
 func countGPUDevices(e *Element) int {
