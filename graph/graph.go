@@ -21,10 +21,10 @@ type Graph struct {
 
 // Node is one node. The part that fits its type is set.
 type Node struct {
-	Type  NodeType
-	Index int    // among the nodes of its type
-	ID    NodeID // NCCL's; unique within its type only
-	Links []*Link
+	Type   NodeType
+	Index  int    // among the nodes of its type
+	NodeID NodeID // NCCL's; unique within its type only
+	Links  []*Link
 
 	GPU *GPUInfo
 	PCI *PCIInfo
@@ -108,4 +108,7 @@ func (g *Graph) Path(from, to *Node) (Path, bool) {
 }
 
 // String names the node as NCCL's path lines do, for example GPU/3b000.
-func (n *Node) String() string { return fmt.Sprintf("%s/%X", n.Type, uint64(n.ID)) }
+func (n *Node) String() string { return fmt.Sprintf("%s/%X", n.Type, uint64(n.NodeID)) }
+
+// Links gives every link by id.
+func (g *Graph) Links() []*Link { return g.links }

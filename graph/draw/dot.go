@@ -1,0 +1,164 @@
+package draw
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+)
+
+const (
+	fontName   = "Helvetica,Arial,sans-serif"
+	perInch    = 72
+	arrowScale = 0.6
+	arrowLen   = 10 * arrowScale // Graphviz's arrows are 10 points long
+	corner     = 5               // radius of a wire's corners
+)
+
+// DOT gives the picture in Graphviz's language, with every place fixed:
+// `neato -n2` draws it as it is, `dot` lays it out anew.
+func (p *Picture) DOT() []byte {
+	w := &dotWriter{height: p.size.y}
+	w.line("digraph %s {", quote(p.name))
+	w.line("graph [bb=%s, outputorder=nodesfirst, splines=line, fontname=%s, nodesep=0.4, ranksep=0.7]",
+		quote(w.corners(rect{0, 0, p.size.x, p.size.y})), quote(fontName))
+	w.line("node [shape=box, fixedsize=true, margin=0, fontname=%s]", quote(fontName))
+	w.line("edge [arrowsize=%v, fontname=%s]", arrowScale, quote(fontName))
+	for i := range p.frames {
+		w.frame(&p.frames[i])
+	}
+	for i := range p.boxes {
+		w.box(&p.boxes[i])
+	}
+	for i := range p.wires {
+		w.wire(&p.wires[i])
+	}
+	w.line("}")
+	return w.out.Bytes()
+}
+
+// dotWriter turns y around: Graphviz's points upwards.
+type dotWriter struct {
+	out    bytes.Buffer
+	height float64
+}
+
+func (w *dotWriter) line(format string, args ...any) {
+	fmt.Fprintf(&w.out, format+"\n", args...)
+}
+
+func (w *dotWriter) frame(f *frame) {
+	w.line("subgraph %s {", quote("cluster_"+f.id))
+	w.line("graph [bb=%s, style=%s, fillcolor=%s, color=%s, label=%s, lp=%s]",
+		quote(w.corners(f.area)), quote("rounded,filled"), quote(f.fill), quote(f.stroke),
+		htmlLabel(f.title), quote(w.place(f.titlePlace())))
+	for i := range f.frames {
+		w.frame(&f.frames[i])
+	}
+	for i := range f.boxes {
+		w.box(&f.boxes[i])
+	}
+	w.line("}")
+}
+
+func (w *dotWriter) box(b *box) {
+	style, where := "filled,rounded", "c"
+	if b.fill == "" {
+		style = "solid"
+	}
+	shape := "box"
+	if b.stroke == "" {
+		shape = "plaintext"
+	}
+	if b.low {
+		where = "b"
+	}
+	w.line("%s [pos=%s, width=%s, height=%s, shape=%s, style=%s, fillcolor=%s, color=%s, labelloc=%s, label=%s, tooltip=%s]",
+		quote(b.id), quote(w.place(b.area.center())), number(b.area.w/perInch), number(b.area.h/perInch),
+		shape, quote(style), quote(b.fill), quote(b.stroke), where, htmlLabel(b.lines), quote(b.tip))
+}
+
+func (w *dotWriter) wire(e *wire) {
+	dir := "none"
+	if e.arrow {
+		dir = "forward"
+	}
+	w.out.WriteString(fmt.Sprintf("%s -> %s [pos=%s, color=%s, penwidth=%s, style=%s, dir=%s",
+		quote(e.from), quote(e.to), quote(w.path(e)), quote(e.color), number(e.width), e.dash, dir))
+	if e.label.text != "" {
+		fmt.Fprintf(&w.out, ", label=%s, lp=%s", htmlLabel([]line{e.label}), quote(w.place(e.at)))
+	}
+	if e.tip != "" {
+		fmt.Fprintf(&w.out, ", tooltip=%s", quote(e.tip))
+	}
+	w.line("]")
+}
+
+// path gives the wire as Graphviz's Bezier curves, one per part.
+func (w *dotWriter) path(e *wire) string {
+	var parts []string
+	for i, pts := range e.parts {
+		var ends string
+		if e.arrow && i == len(e.parts)-1 {
+			tip := pts[len(pts)-1]
+			ends = "e," + w.place(tip) + " "
+			pts = append(pts[:len(pts)-1:len(pts)-1], toward(tip, pts[len(pts)-2], arrowLen))
+		}
+		var places []string
+		for _, p := range bezier(pts, corner) {
+			places = append(places, w.place(p))
+		}
+		parts = append(parts, ends+strings.Join(places, " "))
+	}
+	return strings.Join(parts, ";")
+}
+
+func (w *dotWriter) place(p point) string { return number(p.x) + "," + number(w.height-p.y) }
+
+func (w *dotWriter) corners(r rect) string {
+	return w.place(point{r.x, r.bottom()}) + "," + w.place(point{r.right(), r.y})
+}
+
+// number rounds to hundredths: finer places cannot be seen.
+func number(v float64) string {
+	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
+}
+
+// quote makes a DOT string. Backslashes would start Graphviz's own escapes.
+func quote(s string) string {
+	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable(s))
+	return `"` + s + `"`
+}
+
+// htmlLabel makes a label whose lines have their own size and weight.
+func htmlLabel(lines []line) string {
+	if len(lines) == 0 {
+		return `""`
+	}
+	var b strings.Builder
+	b.WriteByte('<')
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteString("<BR/>")
+		}
+		text := html.EscapeString(printable(l.text))
+		if l.bold {
+			text = "<B>" + text + "</B>"
+		}
+		fmt.Fprintf(&b, `<FONT POINT-SIZE="%s" COLOR="%s">%s</FONT>`, number(l.size), l.color, text)
+	}
+	b.WriteByte('>')
+	return b.String()
+}
+
+// printable replaces what no label can hold.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}
