@@ -2,7 +2,7 @@ package allreduce
 
 // Plan is one launch: the works of a group, laid over channels. It is plain
 // data, the same for every rank, and holds all that an executor needs besides
-// the layout it was set up with.
+// the layout it was set up with. With a single rank every work is a copy.
 type Plan struct {
 	Layout *Layout
 	// Works run in this order on every channel that has a part of them.
@@ -17,6 +17,7 @@ type Plan struct {
 
 // Work is one AllReduce of a plan.
 type Work struct {
+	Call  int   // its index among the operations of the group, as the user gave them
 	Count int64 // elements, the same on every rank
 	DType DType
 	Op    Op
