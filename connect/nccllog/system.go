@@ -12,7 +12,7 @@ import (
 const systemEnd = "=========================================="
 
 // writeSystem writes the machine as a tree below its CPUs.
-func writeSystem(b *bufio.Writer, v View) {
+func (v view) writeSystem(b *bufio.Writer) {
 	fmt.Fprintf(b, "=== System : maxBw %2.1f totalBw %2.1f ===\n", v.Graph.MaxBW, v.Graph.TotalBW)
 	for _, cpu := range v.Graph.NodesOf(graph.CPU) {
 		v.writeNode(b, cpu, nil, "")
@@ -22,7 +22,7 @@ func writeSystem(b *bufio.Writer, v View) {
 
 // writeNode writes a node behind the text that leads to it, then its links,
 // indented as far as the node. PCI links are followed, away from prev.
-func (v View) writeNode(b *bufio.Writer, n, prev *graph.Node, lead string) {
+func (v view) writeNode(b *bufio.Writer, n, prev *graph.Node, lead string) {
 	fmt.Fprintf(b, "%s%s\n", lead, v.nodeText(n))
 	indent := strings.Repeat(" ", len(lead))
 	for _, l := range n.Links {
@@ -41,7 +41,7 @@ func (v View) writeNode(b *bufio.Writer, n, prev *graph.Node, lead string) {
 }
 
 // nodeText names a node where the tree reaches it, with what is known of it.
-func (v View) nodeText(n *graph.Node) string {
+func (v view) nodeText(n *graph.Node) string {
 	name := idText(n)
 	switch n.Type {
 	case graph.GPU:
@@ -69,7 +69,8 @@ var pathTargets = []graph.NodeType{graph.GPU, graph.NVS, graph.CPU, graph.NET}
 
 // writePaths writes one line per GPU and network, with the paths from it. Each
 // path is followed by a space, the last one too.
-func writePaths(b *bufio.Writer, g *graph.Graph) {
+func (v view) writePaths(b *bufio.Writer) {
+	g := v.Graph
 	for _, t := range []graph.NodeType{graph.GPU, graph.NET} {
 		for _, from := range g.NodesOf(t) {
 			fmt.Fprintf(b, "%s :", peerText(from))

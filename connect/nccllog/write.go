@@ -2,12 +2,10 @@ package nccllog
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/ringtopo/ringtopo/connect"
-	"github.com/ringtopo/ringtopo/graph"
 	"github.com/ringtopo/ringtopo/rings"
 	"github.com/ringtopo/ringtopo/topo"
 )
@@ -15,54 +13,39 @@ import (
 // maxListed is how many ranks NCCL names in a Channel line.
 const maxListed = 20
 
-// View is a communicator as one of its ranks sees it.
-type View struct {
-	Comm   *connect.Comm
-	Rank   int           // user rank of the one that logs
-	Graph  *graph.Graph  // of its node
-	Search *rings.Result // of its node, before reconciliation
-	// Ranks are the user ranks behind the ranks that Graph and Search name;
-	// nil if those are user ranks.
-	Ranks []int
-}
-
-// user gives the user rank behind a rank of the node.
-func (v View) user(local int) int {
-	if local < 0 || local >= len(v.Ranks) {
-		return local
-	}
-	return v.Ranks[local]
-}
-
-// Write writes every line of a view, in NCCL's order, without the prefix that
+// Write writes every line of one rank, in NCCL's order, without the prefix that
 // names host, process and device. Channel lines are rank 0's only; full lifts
-// their limit of 20 ranks.
-func Write(w io.Writer, v View, full bool) error {
-	if v.Rank < 0 || v.Rank >= v.Comm.NRanks {
-		return fmt.Errorf("rank %d is not one of the communicator's %d ranks", v.Rank, v.Comm.NRanks)
+// their limit of 20 ranks. Trees that a limit on channels cut off have no line.
+func Write(w io.Writer, c *connect.Comm, rank int, full bool) error {
+	if rank < 0 || rank >= c.NRanks {
+		return fmt.Errorf("rank %d is not one of the communicator's %d", rank, c.NRanks)
 	}
-	if v.Graph == nil || v.Search == nil {
-		return errors.New("a view needs the graph and the search of its node")
-	}
+	v := view{&c.Nodes[c.RankToNode[rank]]}
 	b := bufio.NewWriter(w)
-	writeSystem(b, v)
-	writePaths(b, v.Graph)
-	writePattern(b, v, v.Search.Ring)
-	writePattern(b, v, v.Search.Tree)
+	v.writeSystem(b)
+	v.writePaths(b)
+	v.writePattern(b, v.Search.Ring)
+	v.writePattern(b, v.Search.Tree)
 	if v.Search.NVLS != nil {
-		writePattern(b, v, *v.Search.NVLS)
+		v.writePattern(b, *v.Search.NVLS)
 	}
-	if v.Rank == 0 {
-		writeMixed(b, v.Comm)
+	if rank == 0 {
+		writeMixed(b, c)
 	}
-	writeTreeLines(b, v)
-	if v.Rank == 0 {
-		writeChannels(b, v.Comm, full)
+	v.writeJoints(b, c, rank)
+	if rank == 0 {
+		writeChannels(b, c, full)
 	}
-	writeRings(b, v.Comm, v.Rank)
-	writeTrees(b, v.Comm, v.Rank)
+	writeRings(b, c, rank)
+	writeTrees(b, c, rank)
 	return b.Flush()
 }
+
+// view is a node as its ranks see it.
+type view struct{ *connect.Node }
+
+// user gives the user rank behind a rank of the node.
+func (v view) user(local int) int { return v.Ranks[local] }
 
 // WriteChannels writes the Channel lines, every ring from rank 0 on. Without
 // full a line names 20 ranks at most, as NCCL's does.
@@ -79,7 +62,7 @@ func writeChannels(b *bufio.Writer, c *connect.Comm, full bool) {
 	}
 	for id, ring := range c.Rings {
 		fmt.Fprintf(b, "Channel %02d/%02d : ", id, len(c.Rings))
-		for i, r := 0, int32(0); i < n; i, r = i+1, ring.Next[r] {
+		for _, r := range ring.Order[:n] {
 			fmt.Fprintf(b, " %3d", r)
 		}
 		b.WriteByte('\n')
@@ -101,34 +84,34 @@ func writeTrees(b *bufio.Writer, c *connect.Comm, rank int) {
 	b.WriteByte('\n')
 }
 
-// writeTreeLines writes the lines of a rank that joins its node's trees to
-// those of other nodes: each channel and its duplicate in turn.
-func writeTreeLines(b *bufio.Writer, v View) {
-	n := v.Comm.Tree.NChannels
-	for c := range min(n, len(v.Search.Tree.Intra)) {
-		if !v.joinsNodes(v.Search.Tree.Pattern, v.Search.Tree.Intra[c]) {
+// writeJoints writes the lines of a rank that joins its node's trees to those
+// of other nodes: each channel and its duplicate in turn.
+func (v view) writeJoints(b *bufio.Writer, c *connect.Comm, rank int) {
+	n := c.Tree.NChannels
+	for ch, chain := range v.Search.Tree.Intra[:n] {
+		if !v.joins(chain, rank) {
 			continue
 		}
-		for _, id := range []int{c, c + n} {
-			if id < len(v.Comm.Trees) {
-				t := v.Comm.Trees[id]
-				d := t.Down[v.Rank]
-				fmt.Fprintf(b, "Tree %d : %d -> %d -> %d/%d/%d\n", id, t.Up[v.Rank], v.Rank, d[0], d[1], d[2])
+		for _, id := range []int{ch, ch + n} {
+			if id < len(c.Trees) {
+				t := c.Trees[id]
+				d := t.Down[rank]
+				fmt.Fprintf(b, "Tree %d : %d -> %d -> %d/%d/%d\n", id, t.Up[rank], rank, d[0], d[1], d[2])
 			}
 		}
 	}
 }
 
-// joinsNodes says whether the rank is one of those that talk to other nodes in
-// the tree of a chain: its first, and the second where the pattern spreads the
+// joins says whether the rank is one of those that talk to other nodes in the
+// tree of a chain: its first, and the second where the pattern spreads the
 // children over two GPUs.
-func (v View) joinsNodes(p rings.Pattern, chain []int) bool {
-	ends := min(2, len(chain))
-	if p == rings.Tree {
-		ends = min(1, len(chain))
+func (v view) joins(chain []int, rank int) bool {
+	ends := 2
+	if v.Search.Tree.Pattern == rings.Tree {
+		ends = 1
 	}
-	for _, local := range chain[:ends] {
-		if v.user(local) == v.Rank {
+	for _, local := range chain[:min(ends, len(chain))] {
+		if v.user(local) == rank {
 			return true
 		}
 	}
@@ -145,7 +128,7 @@ func writeMixed(b *bufio.Writer, c *connect.Comm) {
 }
 
 // writePattern writes what one search found.
-func writePattern(b *bufio.Writer, v View, s rings.Set) {
+func (v view) writePattern(b *bufio.Writer, s rings.Set) {
 	fmt.Fprintf(b, "Pattern %d, crossNic %d, nChannels %d, bw %f/%f, type %s/%s, sameChannels %d\n",
 		s.Pattern, s.CrossNIC, s.NChannels, s.BWIntra, s.BWInter, s.TypeIntra, s.TypeInter, s.SameChannels)
 	for c, chain := range s.Intra {

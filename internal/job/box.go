@@ -1,0 +1,66 @@
+package job
+
+import (
+	"fmt"
+
+	"github.com/ringtopo/ringtopo/graph"
+	"github.com/ringtopo/ringtopo/internal/ncclenv"
+	"github.com/ringtopo/ringtopo/topo"
+	"github.com/ringtopo/ringtopo/topo/ncclxml"
+)
+
+// Box is one machine of a job. Boxes that are alike share everything but the
+// rank they start at.
+type Box struct {
+	Machine   *Machine
+	Doc       *ncclxml.Document // the machine as its ranks see it
+	System    *topo.System
+	Graph     *graph.Graph // of the whole box, networks and all, before it is split into nodes
+	FirstRank int          // user rank of the box's rank 0
+}
+
+// Ranks is the number of ranks on the box.
+func (b Box) Ranks() int { return len(b.Graph.NodesOf(graph.GPU)) }
+
+// See selects the given GPUs on every machine, all of them without any, and
+// builds the graphs. NCCL's variables act through env.
+func See(ms []*Machine, gpus []int, env *ncclenv.Env) ([]Box, error) {
+	seen := map[*Machine]Box{}
+	boxes := make([]Box, 0, len(ms))
+	first := 0
+	for _, m := range ms {
+		b, ok := seen[m]
+		if !ok {
+			var err error
+			if b, err = see(m, gpus, env); err != nil {
+				return nil, err
+			}
+			seen[m] = b
+		}
+		b.FirstRank = first
+		first += b.Ranks()
+		boxes = append(boxes, b)
+	}
+	return boxes, nil
+}
+
+func see(m *Machine, gpus []int, env *ncclenv.Env) (Box, error) {
+	doc, err := m.Select(gpus)
+	if err != nil {
+		return Box{}, err
+	}
+	sys, err := doc.System()
+	if err != nil {
+		return Box{}, err
+	}
+	g, err := graph.Build(sys, graph.OptionsFrom(lookup{env}))
+	if err != nil {
+		return Box{}, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return Box{Machine: m, Doc: doc, System: sys, Graph: g}, nil
+}
+
+// lookup gives the graph its view of the variables.
+type lookup struct{ *ncclenv.Env }
+
+func (l lookup) Lookup(name string) (string, bool) { return l.String(name) }

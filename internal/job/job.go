@@ -1,0 +1,133 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ringtopo/ringtopo/connect"
+	"github.com/ringtopo/ringtopo/graph"
+	"github.com/ringtopo/ringtopo/internal/ncclenv"
+	"github.com/ringtopo/ringtopo/rings"
+)
+
+// Job is a communicator and the machines under it.
+type Job struct {
+	Boxes []Box
+	Comm  *connect.Comm
+	Env   *ncclenv.Env
+}
+
+// New selects the given GPUs on every machine, all of them without any, and
+// makes one communicator of all their ranks: the first machine's ranks first.
+func New(ms []*Machine, gpus []int, env *ncclenv.Env) (*Job, error) {
+	boxes, err := See(ms, gpus, env)
+	if err != nil {
+		return nil, err
+	}
+	comm, err := Connect(boxes, env)
+	if err != nil {
+		return nil, err
+	}
+	return &Job{Boxes: boxes, Comm: comm, Env: env}, nil
+}
+
+// Connect searches rings in every node of the boxes and joins the nodes. Boxes
+// of one graph are searched once.
+func Connect(boxes []Box, env *ncclenv.Env) (*connect.Comm, error) {
+	total := 0
+	for _, b := range boxes {
+		total += b.Ranks()
+	}
+	found := map[*graph.Graph][]connect.Node{}
+	var nodes []connect.Node
+	for _, b := range boxes {
+		parts, ok := found[b.Graph]
+		if !ok {
+			var err error
+			if parts, err = search(b, total, env); err != nil {
+				return nil, fmt.Errorf("%s: %w", b.Machine.Name, err)
+			}
+			found[b.Graph] = parts
+		}
+		ranks := make([]int, b.Ranks())
+		for i := range ranks {
+			ranks[i] = b.FirstRank + i
+		}
+		for _, p := range parts {
+			p.Ranks = ranks
+			nodes = append(nodes, p)
+		}
+	}
+	return connect.Join(nodes, connect.OptionsFrom(env))
+}
+
+// search cuts a box into nodes of a communicator of total ranks and searches
+// each.
+func search(b Box, total int, env *ncclenv.Env) ([]connect.Node, error) {
+	parts, err := b.Graph.Split(total)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]connect.Node, len(parts))
+	for i, g := range parts {
+		res, err := rings.Search(g, rings.OptionsFrom(env))
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = connect.Node{Graph: g, Search: res}
+	}
+	return nodes, nil
+}
+
+// Names gives the machines' names, one per box.
+func (j *Job) Names() []string { return Names(j.Boxes) }
+
+// Names gives the machines' names, one per box.
+func Names(boxes []Box) []string {
+	names := make([]string, len(boxes))
+	for i, b := range boxes {
+		names[i] = b.Machine.Name
+	}
+	return names
+}
+
+// Assumed lists what the machines' sources did not say and had to be chosen,
+// each machine's once.
+func Assumed(boxes []Box) []string {
+	out := []string{}
+	seen := map[*Machine]bool{}
+	for _, b := range boxes {
+		if seen[b.Machine] {
+			continue
+		}
+		seen[b.Machine] = true
+		for _, a := range b.System.Assumed {
+			out = append(out, strings.TrimPrefix(a.Where+": "+a.What, ": "))
+		}
+	}
+	return out
+}
+
+// GPU gives the GPU of a user rank, in the graph of its node.
+func (j *Job) GPU(rank int) *graph.Node {
+	n := j.Comm.Nodes[j.Comm.RankToNode[rank]]
+	for _, g := range n.Graph.NodesOf(graph.GPU) {
+		if n.Ranks[g.GPU.Rank] == rank {
+			return g
+		}
+	}
+	panic(fmt.Sprintf("job: rank %d is on no GPU", rank))
+}
+
+// Repeat gives n times the machines, in order.
+func Repeat(ms []*Machine, n int) ([]*Machine, error) {
+	if n < 1 {
+		return nil, errors.New("a job needs at least one node")
+	}
+	out := make([]*Machine, 0, n*len(ms))
+	for range n {
+		out = append(out, ms...)
+	}
+	return out, nil
+}
