@@ -46,6 +46,9 @@ type path struct {
 	steps []step
 	typ   graph.PathType
 	bw    float32
+	// single is set where one link is all there is to it, as between GPUs joined
+	// by NVLink: most of a search's time is spent there.
+	single bool
 	// throughIntelCPU is set where traffic between GPUs costs PCI links a fifth
 	// more.
 	throughIntelCPU bool
@@ -174,6 +177,7 @@ func compilePath(g *graph.Graph, from, to *graph.Node) (path, error) {
 		}
 		c.steps = append(c.steps, s)
 	}
+	c.single = len(c.steps) == 1 && c.steps[0].backUse == noBack
 	return c, nil
 }
 

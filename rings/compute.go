@@ -54,7 +54,7 @@ type searcher struct {
 func (s *searcher) compute(r request) Set {
 	o := s.begin(r)
 	if r.preset != nil {
-		s.best.load(r.preset, s.nGPU)
+		s.best.load(r.preset, s.machine)
 		if s.best.nChannels > 0 {
 			return s.best.set(s.machine)
 		}
@@ -67,7 +67,7 @@ func (s *searcher) compute(r request) Set {
 	s.best.duplicate(s.machine)
 	o.raiseSpeed()
 	if s.best.nChannels == 0 && s.best.pattern != NVLS {
-		s.best.simpleOrder(s.ranks)
+		s.best.simpleOrder(s.nGPU)
 	}
 	return s.best.set(s.machine)
 }

@@ -24,7 +24,7 @@ func (s *searcher) startFromNets(p plan, time *int) {
 				s.chargePort(x, bw)
 				continue
 			}
-			if head >= 0 && s.heads(s.ranks[head], ch) {
+			if head >= 0 && s.heads(head, ch) {
 				continue // NCCL forgets to give the port's bandwidth back here
 			}
 			if head >= 0 {
@@ -47,10 +47,10 @@ func (s *searcher) chargePort(x int, bw float32) {
 	}
 }
 
-// heads tells whether a rank heads one of the first n channels.
-func (s *searcher) heads(rank, n int) bool {
+// heads tells whether a GPU heads one of the first n channels.
+func (s *searcher) heads(g, n int) bool {
 	for c := range n {
-		if s.try.intra[c*s.nGPU] == rank {
+		if s.try.intra[c*s.nGPU] == g {
 			return true
 		}
 	}
@@ -60,7 +60,7 @@ func (s *searcher) heads(rank, n int) bool {
 func (s *searcher) startFromNet(x int, bw float32, p plan, time *int) {
 	ch := s.try.nChannels
 	if ch > 0 {
-		g := s.gpuOfRank(s.try.intra[(ch-1)*s.nGPU])
+		g := s.try.intra[(ch-1)*s.nGPU]
 		s.tryGPU(s.legFromNet(x, g), g, 0, p.with(orderReplay), time)
 	}
 	if ch > 0 && s.try.sameChannels == 1 {

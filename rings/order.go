@@ -1,7 +1,7 @@
 package rings
 
 // nextGPUs appends to the scratch list the GPUs that may follow g at a step,
-// best first.
+// best first, where an NVSwitch or a network decides what is best.
 func (s *searcher) nextGPUs(g, step int, p plan) {
 	if s.nNVS > 0 {
 		s.nextNeighbours(g)
@@ -9,14 +9,6 @@ func (s *searcher) nextGPUs(g, step int, p plan) {
 	}
 	base := len(s.scratch)
 	bit := uint64(1) << s.try.nChannels
-	if p.backToNet == -1 {
-		for _, c := range s.candidates[g] {
-			if s.used[c.gpu]&bit == 0 {
-				s.scratch = append(s.scratch, c)
-			}
-		}
-		return
-	}
 	start := s.startNet(s.try.nChannels)
 	for _, c := range s.candidates[g] {
 		if s.used[c.gpu]&bit == 0 {

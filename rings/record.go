@@ -17,7 +17,7 @@ type record struct {
 	latencyInter             float32
 	typeIntra, typeInter     graph.PathType
 	nHops                    int
-	intra                    []int   // ranks, nGPU per channel
+	intra                    []int   // GPU indexes, nGPU per channel
 	inter                    []int64 // network ids, two per channel
 }
 
@@ -68,23 +68,28 @@ func (r *record) duplicate(m *machine) {
 }
 
 // simpleOrder is what remains where no channel was found: one, in index order.
-func (r *record) simpleOrder(ranks []int) {
-	copy(r.intra, ranks)
+func (r *record) simpleOrder(nGPU int) {
+	for g := range nGPU {
+		r.intra[g] = g
+	}
 	r.inter[0], r.inter[1] = 0, 0
 	r.bwIntra, r.bwInter = 0.1, 0.1
 	r.typeIntra, r.typeInter = graph.SYS, graph.SYS
 	r.nChannels = 1
 }
 
-func (r *record) load(s *Set, nGPU int) {
+// load takes over a set from a graph file. Ranks it does not name are index 0.
+func (r *record) load(s *Set, m *machine) {
 	r.pattern, r.crossNIC, r.sameChannels = s.Pattern, s.CrossNIC, s.SameChannels
 	r.nChannels = min(s.NChannels, MaxChannels)
 	r.bwIntra, r.bwInter, r.latencyInter = s.BWIntra, s.BWInter, s.LatencyInter
 	r.typeIntra, r.typeInter = s.TypeIntra, s.TypeInter
-	for c, ranks := range s.Intra {
-		copy(r.intra[c*nGPU:(c+1)*nGPU], ranks)
+	for c, ranks := range s.Intra[:min(len(s.Intra), MaxChannels)] {
+		for i, rank := range ranks[:min(len(ranks), m.nGPU)] {
+			r.intra[c*m.nGPU+i] = max(0, slices.Index(m.ranks, rank))
+		}
 	}
-	for c, nets := range s.Inter {
+	for c, nets := range s.Inter[:min(len(s.Inter), MaxChannels)] {
 		copy(r.inter[2*c:], nets[:])
 	}
 }
@@ -97,7 +102,12 @@ func (r *record) set(m *machine) Set {
 		Intra: make([][]int, r.nChannels), Inter: [][2]int64{},
 	}
 	for c := range s.Intra {
-		s.Intra[c] = slices.Clone(r.intra[c*m.nGPU : (c+1)*m.nGPU])
+		s.Intra[c] = make([]int, m.nGPU)
+		for i, g := range r.intra[c*m.nGPU : (c+1)*m.nGPU] {
+			if i == 0 || r.pattern != NVLS {
+				s.Intra[c][i] = m.ranks[g]
+			}
+		}
 		if m.nNet > 0 {
 			s.Inter = append(s.Inter, [2]int64{r.inter[2*c], r.inter[2*c+1]})
 		}

@@ -53,22 +53,13 @@ func (s *searcher) startChannel(time *int) {
 	if ch == 0 {
 		s.enter(0, 0, p.with(orderPCI), time)
 	} else {
-		s.enter(s.gpuOfRank(s.try.intra[(ch-1)*s.nGPU]), 0, p.with(orderReplay), time)
+		s.enter(s.try.intra[(ch-1)*s.nGPU], 0, p.with(orderReplay), time)
 	}
 	if s.try.sameChannels == 0 || ch == 0 {
 		for g := range s.nGPU {
 			s.enter(g, 0, p, time)
 		}
 	}
-}
-
-func (s *searcher) gpuOfRank(rank int) int {
-	for i, r := range s.ranks {
-		if r == rank {
-			return i
-		}
-	}
-	return -1
 }
 
 // enter puts a GPU at a step of the current channel and searches on from it.
@@ -79,13 +70,32 @@ func (s *searcher) enter(g, step int, p plan, time *int) {
 	s.used[g] ^= bit
 }
 
-// try goes along a leg to a GPU, if it has the room.
+// tryGPU goes along a leg to a GPU, if it has the room.
 func (s *searcher) tryGPU(l leg, g, step int, p plan, time *int) {
 	if !s.follow(l, 1) {
 		return
 	}
 	s.enter(g, step, p, time)
 	s.follow(l, -1)
+}
+
+// tryNext goes from one GPU to another, if the way has the room.
+func (s *searcher) tryNext(from, to, step int, p plan, time *int) {
+	l := s.leg(from, to)
+	if !l.there.single {
+		s.tryGPU(l, to, step, p, time)
+		return
+	}
+	// What follow does, for this case.
+	bw, capacity := s.try.bwIntra, &s.capacity[l.there.steps[0].link]
+	if s.tooFar(l) || *capacity < bw {
+		return
+	}
+	take(capacity, bw)
+	s.try.nHops++
+	s.enter(to, step, p, time)
+	take(capacity, -bw)
+	s.try.nHops--
 }
 
 // visit records a GPU in the current channel and goes on to the next, back to
@@ -101,7 +111,7 @@ func (s *searcher) visit(g, step int, p plan, time *int) {
 		return
 	}
 	ch := s.try.nChannels
-	s.try.intra[ch*s.nGPU+step] = s.ranks[g]
+	s.try.intra[ch*s.nGPU+step] = g
 	switch {
 	case step == p.backToNet:
 		s.backToNet(g, step, p, time)
@@ -110,7 +120,7 @@ func (s *searcher) visit(g, step int, p plan, time *int) {
 	case step < s.nGPU-1:
 		s.visitNext(g, step, p, time)
 	case step == p.backToFirst:
-		first := s.gpuOfRank(s.try.intra[ch*s.nGPU])
+		first := s.try.intra[ch*s.nGPU]
 		l := s.leg(g, first)
 		if s.follow(l, 1) {
 			s.visit(first, step+1, plan{-1, -1, p.order}, time)
@@ -139,25 +149,41 @@ func (s *searcher) complete(time *int) {
 func (s *searcher) visitNext(g, step int, p plan, time *int) {
 	switch p.order {
 	case orderPCI:
-		s.tryGPU(s.leg(g, step+1), step+1, step+1, p, time)
+		s.tryNext(g, step+1, step+1, p, time)
 	case orderReplay:
-		next := s.gpuOfRank(s.try.intra[(s.try.nChannels-1)*s.nGPU+step+1])
-		s.tryGPU(s.leg(g, next), next, step+1, p, time)
+		next := s.try.intra[(s.try.nChannels-1)*s.nGPU+step+1]
+		s.tryNext(g, next, step+1, p, time)
 	default:
+		if s.nNVS == 0 && p.backToNet == -1 {
+			s.visitCandidates(g, step, p, time)
+			return
+		}
 		base := len(s.scratch)
 		s.nextGPUs(g, step, p)
 		for i := base; i < len(s.scratch); i++ {
 			next := s.scratch[i].gpu
-			s.tryGPU(s.leg(g, next), next, step+1, p, time)
+			s.tryNext(g, next, step+1, p, time)
 		}
 		s.scratch = s.scratch[:base]
+	}
+}
+
+// visitCandidates goes on to each free GPU, where no network has a say in their
+// order.
+func (s *searcher) visitCandidates(g, step int, p plan, time *int) {
+	bit := uint64(1) << s.try.nChannels
+	cs := s.candidates[g]
+	for i := range cs {
+		if next := cs[i].gpu; s.used[next]&bit == 0 {
+			s.tryNext(g, next, step+1, p, time)
+		}
 	}
 }
 
 // visitNVLS takes every GPU's share of a multicast channel headed by g: to and
 // from the switch, the head's twice.
 func (s *searcher) visitNVLS(g int, time *int) {
-	share := func(d int) float32 {
+	share := func(d int) int {
 		if d == g {
 			return 2
 		}

@@ -66,23 +66,33 @@ func (s *searcher) legToNet(gpu, net int) leg {
 	return leg{&s.gpuToNet[gpu*s.nNet+net], &s.netToGPU[net*s.nGPU+gpu], false}
 }
 
+// tooFar tells whether a leg's path type is worse than allowed; trees are used
+// both ways.
+func (s *searcher) tooFar(l leg) bool {
+	limit := s.try.typeInter
+	if l.inside {
+		limit = s.try.typeIntra
+	}
+	return l.there.typ > limit || s.try.pattern <= Tree && l.back.typ > limit
+}
+
 // follow takes a channel's bandwidth along a leg, mult times; it is false, and
 // nothing is taken, where the leg is too far or too narrow.
-func (s *searcher) follow(l leg, mult float32) bool {
-	bw, limit := s.try.bwInter, s.try.typeInter
-	if l.inside {
-		bw, limit = s.try.bwIntra, s.try.typeIntra
-	}
-	if mult == 1 && (l.there.typ > limit || s.try.pattern <= Tree && l.back.typ > limit) {
+func (s *searcher) follow(l leg, mult int) bool {
+	if mult == 1 && s.tooFar(l) {
 		return false
 	}
-	bw *= mult
+	bw := s.try.bwInter
+	if l.inside {
+		bw = s.try.bwIntra
+	}
+	bw *= float32(mult)
 	n := len(l.there.steps)
 	if done := s.walk(l.there, n, bw); done < n {
 		s.walk(l.there, done, -bw)
 		return false
 	}
-	s.try.nHops = int(float32(s.try.nHops) + mult*float32(n))
+	s.try.nHops += mult * n
 	return true
 }
 
