@@ -1,0 +1,149 @@
+package draw
+
+import (
+	"fmt"
+
+	"github.com/ringtopo/ringtopo/graph"
+)
+
+// layout is a whole picture of machines on its way.
+type layout struct {
+	hosts    []*hostPlan
+	overlays []Overlay
+	network  []*bundle // between NICs
+	networkH []float64
+	hasNet   bool // the network is drawn
+	m        metrics
+	y        rows
+	pic      Picture
+}
+
+// Machines draws hosts side by side with rings laid over them.
+func Machines(hosts []Host, overlays []Overlay) (*Picture, error) {
+	places, err := placesOf(hosts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOverlays(overlays, places); err != nil {
+		return nil, err
+	}
+	l := &layout{overlays: overlays, hasNet: len(hosts) > 1 || usesNet(overlays)}
+	if err := l.planHosts(hosts); err != nil {
+		return nil, err
+	}
+	if err := l.addHops(places); err != nil {
+		return nil, err
+	}
+	l.measure()
+	l.place()
+	l.emit()
+	return &l.pic, nil
+}
+
+func usesNet(overlays []Overlay) bool {
+	for _, o := range overlays {
+		for _, hop := range o.Hops {
+			if hop.Nets != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (l *layout) planHosts(hosts []Host) error {
+	columns, gpus := 0, 0
+	for i := range hosts {
+		p, err := planHost(&hosts[i], i)
+		if err != nil {
+			return err
+		}
+		for _, c := range p.columns {
+			c.nicPort.order += columns
+		}
+		columns += len(p.columns)
+		gpus += p.gpuCount()
+		l.hosts = append(l.hosts, p)
+	}
+	l.m = metricsFor(gpus, len(hosts), l.hasNet)
+	for _, p := range l.hosts {
+		p.addRoads(l.m.stacked)
+		if l.hasNet {
+			p.addNetRoads()
+		}
+	}
+	return nil
+}
+
+// addNetRoads gives every NIC with a network device its way to the network.
+func (p *hostPlan) addNetRoads() {
+	for _, c := range p.columns {
+		if c.nic == nil {
+			continue
+		}
+		if bw := netBW(c.nic.node); bw > 0 {
+			c.nicPort.straight = bandwidthWidth(bw)
+		}
+	}
+}
+
+// netBW is what a card's network devices carry together, GB/s.
+func netBW(nic *graph.Node) float32 {
+	var bw float32
+	for _, l := range nic.Links {
+		if l.Type == graph.LinkNET {
+			bw += l.BW
+		}
+	}
+	return bw
+}
+
+func (l *layout) addHops(places map[int]gpuPlace) error {
+	for i, o := range l.overlays {
+		for _, hop := range o.Hops {
+			from, to := places[hop.From], places[hop.To]
+			switch {
+			case hop.Nets != nil:
+				if err := l.addNetHop(i, hop, from, to); err != nil {
+					return fmt.Errorf("ring %s: hop %d to %d: %w", o.Name, hop.From, hop.To, err)
+				}
+			case from.host != to.host:
+				return fmt.Errorf("ring %s: hop %d to %d leaves its host without network devices", o.Name, hop.From, hop.To)
+			default:
+				p := l.hosts[from.host]
+				p.addSteps(stepsBetweenGPUs(p.host.Graph, from.node, to.node), i, o.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// addNetHop lays a hop from a GPU up to its NIC, over the network, and down to
+// the other GPU.
+func (l *layout) addNetHop(overlay int, hop Hop, from, to gpuPlace) error {
+	name := l.overlays[overlay].Name
+	src, dst := l.hosts[from.host], l.hosts[to.host]
+	out, err := findNet(src.host, hop.Nets.Out)
+	if err != nil {
+		return err
+	}
+	in, err := findNet(dst.host, hop.Nets.In)
+	if err != nil {
+		return err
+	}
+	if up, ok := src.host.Graph.Path(from.node, out); ok {
+		src.addSteps(stepsAlong(up), overlay, name)
+	}
+	if down, ok := dst.host.Graph.Path(in, to.node); ok {
+		dst.addSteps(stepsAlong(down), overlay, name)
+	}
+	a, b := src.byNode[cardOf(out)], dst.byNode[cardOf(in)]
+	if a == nil || b == nil || a == b {
+		return nil // one card both sends and receives: nothing crosses the picture
+	}
+	tip := fmt.Sprintf("%s to %s, %s", out.Net.Name, in.Net.Name, gbps(min(out.Net.BW, in.Net.BW)))
+	bundle := &bundle{a: &a.nicPort, b: &b.nicPort, riders: []rider{{overlay: overlay, forward: true, text: name, tip: tip}}}
+	join(bundle)
+	l.network = append(l.network, bundle)
+	return nil
+}

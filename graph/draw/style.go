@@ -1,0 +1,86 @@
+package draw
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/ringtopo/ringtopo/graph/draw/internal/paint"
+)
+
+// Text sizes in points.
+const (
+	titleSize = 13.
+	nameSize  = 11.5
+	smallSize = 8.5
+	linkSize  = 8.5
+	riderSize = 8.
+	keySize   = 10.
+)
+
+// Colours of the machine: light fills, so that text and rings stand out, and
+// unlike each other in grey too because each kind has its own shape and text.
+const (
+	ink        = "#1a1a1a"
+	softInk    = "#4d4d4d"
+	hostFill   = "#fafafa"
+	hostLine   = "#8c8c8c"
+	socketFill = "#eef2f7"
+	socketLine = "#a9b8c9"
+	cpuFill    = "#d3deea"
+	cpuLine    = "#6f879f"
+	pciFill    = "#ffffff"
+	pciLine    = "#7f7f7f"
+	gpuFill    = "#dcefd5"
+	gpuLine    = "#4b7f3a"
+	nicFill    = "#fff1cc"
+	nicLine    = "#a27a1c"
+	switchFill = "#e9e4f4"
+	switchLine = "#77679e"
+	netFill    = "#fbe9dc"
+	netLine    = "#b0744a"
+	linkColor  = "#5c5c5c"
+	linkPale   = "#b3b3b3" // where rings lie over the links
+)
+
+// ringColors are Okabe and Ito's, which colour-blind readers can tell apart,
+// without their yellow, which white paper swallows. Neighbours differ in
+// lightness too.
+var ringColors = [...]string{"#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#8a5a00", "#56b4e9"}
+
+var ringDashes = [...]dash{solid, dashed, dotted}
+
+// look is how a ring's lines look. Seven colours and three patterns make 21
+// looks; the name at every line tells the rest apart.
+type look struct {
+	color string
+	dash  dash
+}
+
+func (o *Overlay) look(i int) look {
+	l := look{o.Color, ringDashes[i%len(ringDashes)]}
+	if l.color == "" {
+		l.color = ringColors[i%len(ringColors)]
+	}
+	return l
+}
+
+const riderWidth = 1.8
+
+// bandwidthWidth is the width of a link's line: 12 GB/s gives 1.5 points, 40
+// gives 2.7, 370 gives 8.1. The root keeps slow links visible beside fast ones.
+func bandwidthWidth(gbps float32) float64 {
+	return min(max(0.42*math.Sqrt(float64(gbps)), 0.8), 9)
+}
+
+// gbps writes a bandwidth with at most three digits that matter.
+func gbps(v float32) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f GB/s", v)
+	}
+	return strconv.FormatFloat(math.Round(float64(v)*10)/10, 'f', -1, 64) + " GB/s"
+}
+
+func textWidth(text string, size float64) float64 { return paint.Width(text, size, false) }
+
+func boldWidth(text string, size float64) float64 { return paint.Width(text, size, true) }
