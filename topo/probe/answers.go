@@ -8,8 +8,11 @@ type Host struct {
 	HostID   *string `json:"hostid"` // NCCL_HOSTID, nil if not set
 	Hostname string  `json:"hostname,omitempty"`
 	BootID   string  `json:"bootId,omitempty"`
-	Arch     string  `json:"arch"`  // x86_64, arm64 or ppc64
-	CPUID    *CPUID  `json:"cpuid"` // nil on other architectures
+	// HostHash stands for the hash of the names above on a machine that was made
+	// up.
+	HostHash *GUID  `json:"hostHash,omitempty"`
+	Arch     string `json:"arch"`  // x86_64, arm64 or ppc64
+	CPUID    *CPUID `json:"cpuid"` // nil on other architectures
 	// CUDAVersion is 1000 times the major version plus 10 times the minor one.
 	CUDAVersion int          `json:"cudaDriverVersion"`
 	Devices     []Device     `json:"devices"` // in the order of NVML

@@ -5,6 +5,9 @@ import "strings"
 // hostHash tells one host from another: of its name and the first word of its
 // boot id, or of NCCL_HOSTID where that is set.
 func hostHash(h *Host, env Env) uint64 {
+	if h.HostHash != nil {
+		return uint64(*h.HostHash)
+	}
 	name := h.Hostname
 	if id, _, _ := strings.Cut(strings.TrimSpace(h.BootID), " "); id != "" {
 		name += id

@@ -156,5 +156,14 @@ func (t *Tree) Format(comment string) []byte {
 	for _, name := range sortedKeys(t.files) {
 		a.Files = append(a.Files, txtar.File{Name: name[1:], Data: t.files[name]})
 	}
+	for _, name := range sortedKeys(t.dirs) {
+		if len(t.dirs[name]) == 0 && name != "/" {
+			a.Files = append(a.Files, txtar.File{Name: name[1:] + "/" + placeholder})
+		}
+	}
 	return txtar.Format(a)
 }
+
+// placeholder is an empty file that makes a directory appear in an archive,
+// which knows directories only by what is in them.
+const placeholder = "uevent"

@@ -82,14 +82,4 @@ func (r *Recorder) seeEntry(name string) {
 	}
 }
 
-// markEmptyDirs gives directories without any entry a file, because an archive
-// knows directories only by what is in them.
-func (r *Recorder) markEmptyDirs() {
-	for _, dir := range sortedKeys(r.Seen.dirs) {
-		if len(r.Seen.dirs[dir]) == 0 && dir != "/" {
-			r.Seen.AddFile(path.Join(dir, "uevent"), nil)
-		}
-	}
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
