@@ -31,7 +31,7 @@ type parser struct {
 	doc      *Document
 	open     []*Element
 	comments []string // since the last tag
-	elements int
+	nodes    int
 	line     int // where the current token starts
 }
 
@@ -55,7 +55,7 @@ func (p *parser) step() (more bool, err error) {
 		return true, p.text(string(t))
 	case xml.Comment:
 		p.comments = append(p.comments, strings.TrimSpace(string(t)))
-		return true, nil
+		return true, p.count()
 	case xml.Directive:
 		return true, p.syntax("<!"+firstWord(string(t))+"> is not part of this format", "remove it")
 	}
@@ -91,8 +91,8 @@ func (p *parser) start(t xml.StartElement) error {
 
 // admit refuses an element that the document has no room for.
 func (p *parser) admit(e *Element, t xml.StartElement) error {
-	if p.elements++; p.elements > MaxElements {
-		return p.limit("more than %d elements", MaxElements)
+	if err := p.count(); err != nil {
+		return err
 	}
 	if len(p.open) == MaxDepth {
 		return p.limit("elements are nested more than %d deep", MaxDepth)
@@ -103,6 +103,14 @@ func (p *parser) admit(e *Element, t xml.StartElement) error {
 	if len(p.open) == 0 && p.doc.Root != nil {
 		return p.syntax(fmt.Sprintf("a second root element <%s> follows <%s>", e.Name, p.doc.Root.Name),
 			"a file holds one machine or one set of graphs")
+	}
+	return nil
+}
+
+// count holds elements and comments to their limit.
+func (p *parser) count() error {
+	if p.nodes++; p.nodes > MaxElements {
+		return p.limit("more than %d elements and comments", MaxElements)
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 // Limits on what is read. NCCL's own are lower: 256 elements of a machine, 4096
 // of a graph file, 16 attributes, 255 characters of a name or value.
 const (
-	MaxBytes      = 16 << 20 // of a file
+	MaxBytes      = 8 << 20  // of a file
 	MaxTag        = 64 << 10 // bytes of one tag, comment or run of blanks
-	MaxElements   = 64 << 10 // of a file
+	MaxElements   = 64 << 10 // and comments, of a file
 	MaxDepth      = 64       // elements inside each other
 	MaxAttributes = 64       // of an element
 )
