@@ -33,10 +33,6 @@ func (f optionFunc) apply(p *Planner) { f(p) }
 // communicator had no others.
 func OnChannels(list []int) Option { return optionFunc(func(p *Planner) { p.channels = list }) }
 
-// OnNode says what processor the first rank's node has, where the
-// communicator's nodes differ.
-func OnNode(cpu connect.CPU) Option { return optionFunc(func(p *Planner) { p.local = cpu }) }
-
 // New sets a planner up.
 func New(c *connect.Comm, s Settings, opts ...Option) (*Planner, error) {
 	if c.NRanks < 1 || c.NNodes < 1 || c.NChannels < 1 {
@@ -49,7 +45,7 @@ func New(c *connect.Comm, s Settings, opts ...Option) (*Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Planner{Tuning: &Tuning{local: c.CPU}, layout: layout}
+	p := &Planner{layout: layout}
 	for _, o := range opts {
 		o.apply(p)
 	}
@@ -62,7 +58,7 @@ func New(c *connect.Comm, s Settings, opts ...Option) (*Planner, error) {
 		few.NVLSChannels = min(few.NVLSChannels, few.NChannels)
 		c = &few
 	}
-	p.Tuning = NewTuning(c, p.local, s)
+	p.Tuning = NewTuning(c, s)
 	return p, nil
 }
 

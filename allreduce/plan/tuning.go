@@ -35,14 +35,13 @@ type Tuning struct {
 	row      int     // of the caps
 }
 
-// NewTuning computes the tables as rank 0 of the communicator does. local is the
-// processor of its own node: mixed communicators know only a mixture.
-func NewTuning(c *connect.Comm, local connect.CPU, s Settings) *Tuning {
-	t := &Tuning{comm: c, settings: s, local: local, hops: defaultHopLatency(), sets: setsOf(c)}
+// NewTuning computes the tables as rank 0 of the communicator does.
+func NewTuning(c *connect.Comm, s Settings) *Tuning {
+	t := &Tuning{comm: c, settings: s, local: localCPU(c), hops: defaultHopLatency(), sets: setsOf(c)}
 	t.ppn = float32(c.NRanks) / float32(c.NNodes)
 	t.column = min(c.NNodes-1, 2)
 	t.row = rowOf(c.MinSM)
-	if local.Arch == topo.ArchPOWER {
+	if t.local.Arch == topo.ArchPOWER {
 		t.hops[classPCI][allreduce.Tree][allreduce.Simple] = t.hops[classPCI][allreduce.Ring][allreduce.Simple]
 	}
 	t.maxThreads()
@@ -52,6 +51,19 @@ func NewTuning(c *connect.Comm, local connect.CPU, s Settings) *Tuning {
 	}
 	t.thresholds()
 	return t
+}
+
+// localCPU is the processor of rank 0's own node: a mixed communicator knows
+// only a mixture.
+func localCPU(c *connect.Comm) connect.CPU {
+	if len(c.Nodes) == 0 || c.Nodes[0].Graph == nil {
+		return c.CPU
+	}
+	cpus := c.Nodes[0].Graph.NodesOf(graph.CPU)
+	if len(cpus) == 0 {
+		return c.CPU
+	}
+	return connect.CPU{Arch: cpus[0].CPU.Arch, Vendor: cpus[0].CPU.Vendor}
 }
 
 // setsOf finds each algorithm's search result; those without one are empty.
