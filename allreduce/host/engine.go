@@ -1,0 +1,182 @@
+package host
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/schedule"
+)
+
+// engine is what every process of a group builds over the group's memory: all
+// connections, and the workers of the ranks that run here.
+type engine struct {
+	layout   *allreduce.Layout
+	shape    shape
+	mem      memory
+	ctl      control
+	bells    bells
+	conns    []conn
+	rings    []*schedule.Ring // per channel; nil for a single rank
+	ready    []uint8          // per channel, the FIFOs that exist: a bit per kind and protocol
+	workers  []*worker        // by post; nil where another process runs it
+	threads  sync.WaitGroup
+	spins    int
+	noDirect bool
+	kill     func() // ends this process, as an injected fault
+
+	plan  *allreduce.Plan // of the run at hand
+	spans spans
+}
+
+// newEngine connects a valid layout.
+func newEngine(l *allreduce.Layout, mem memory, b bells) *engine {
+	e := &engine{layout: l, mem: mem, bells: b, shape: shape{l.NRanks, l.Channels()}}
+	e.ctl = newControl(e.shape, mem.control())
+	e.ready = make([]uint8, l.Channels())
+	e.workers = make([]*worker, e.shape.posts())
+	if runtime.GOMAXPROCS(0) > 1 {
+		e.spins = 64
+	}
+	e.rings = make([]*schedule.Ring, l.Channels())
+	for c, order := range l.Rings {
+		e.rings[c], _ = schedule.NewRing(order) // a valid layout fails only with a single rank
+	}
+	e.connect()
+	return e
+}
+
+// connect says who is at the ends of every connection.
+func (e *engine) connect() {
+	e.conns = make([]conn, e.shape.conns())
+	for i := range e.conns {
+		e.conns[i].counters, e.conns[i].number = &e.ctl.counters[i], i
+	}
+	for c := range e.shape.channels {
+		for rank := range e.shape.ranks {
+			if ring := e.rings[c]; ring != nil {
+				e.join(c, ringConn, rank, rank, int(ring.Next(schedule.Rank(rank))))
+			}
+			if len(e.layout.Trees) == 0 {
+				continue
+			}
+			if up := e.layout.Trees[c].Up[rank]; up >= 0 {
+				e.join(c, upConn, rank, rank, int(up))
+				e.join(c, downConn, rank, int(up), rank)
+			}
+		}
+	}
+}
+
+// join sets the ends of the connection that is rank's of its kind. Results come
+// down a tree through second workers, but for the root.
+func (e *engine) join(channel, kind, rank, from, to int) {
+	c := &e.conns[e.shape.conn(channel, kind, rank)]
+	c.from, c.to = from, to
+	sends, receives := first, first
+	if kind == downConn {
+		receives = second
+		if e.layout.Trees[channel].Up[from] >= 0 {
+			sends = second
+		}
+	}
+	c.sender = e.shape.post(from, channel, sends)
+	c.receiver = e.shape.post(to, channel, receives)
+}
+
+// employ starts the workers of the given ranks.
+func (e *engine) employ(ranks []int, f allreduce.Fault) {
+	for _, rank := range ranks {
+		for c := range e.shape.channels {
+			for role := range roles {
+				if role == second && len(e.layout.Trees) == 0 {
+					continue
+				}
+				w := newWorker(e, rank, c, role)
+				e.workers[w.number] = w
+				w.spoil(f)
+				e.threads.Go(w.loop)
+			}
+		}
+	}
+}
+
+// dismiss ends all workers.
+func (e *engine) dismiss() {
+	e.ctl.abort.Store(1)
+	e.wakeAll()
+	for _, w := range e.workers {
+		if w != nil {
+			close(w.start)
+		}
+	}
+	e.threads.Wait()
+}
+
+// prepare makes the FIFOs that a plan is the first to need.
+func (e *engine) prepare(p *allreduce.Plan) {
+	for i := range p.Works {
+		work := &p.Works[i]
+		if work.Algo.Direct() {
+			continue
+		}
+		for _, part := range work.Parts {
+			e.prepareChannel(part.Channel, work)
+		}
+	}
+}
+
+func (e *engine) prepareChannel(channel int, work *allreduce.Work) {
+	kinds := []int{ringConn}
+	bit := uint8(1) << work.Proto
+	if work.Algo == allreduce.Tree {
+		kinds, bit = []int{upConn, downConn}, bit<<allreduce.NumProtos
+	}
+	if e.ready[channel]&bit != 0 {
+		return
+	}
+	e.ready[channel] |= bit
+	for _, kind := range kinds {
+		for rank := range e.shape.ranks {
+			c := &e.conns[e.shape.conn(channel, kind, rank)]
+			if c.from == c.to { // not in use: a root has no parent
+				continue
+			}
+			c.fifo[work.Proto] = e.mem.fifo(c.number, work.Proto)
+		}
+	}
+	spare := &e.conns[e.shape.spare()]
+	spare.fifo[work.Proto] = e.mem.fifo(spare.number, work.Proto)
+}
+
+// active counts the workers that have a share in a plan, and starts those that
+// live here if told so.
+func (e *engine) active(p *allreduce.Plan, start bool) (n int) {
+	tree := slices.ContainsFunc(p.Works, func(w allreduce.Work) bool { return w.Algo == allreduce.Tree })
+	for c := range e.shape.channels {
+		if p.Mask>>c&1 == 0 {
+			continue
+		}
+		for rank := range e.shape.ranks {
+			for role := range roles {
+				if role == second && !tree {
+					continue
+				}
+				n++
+				if w := e.workers[e.shape.post(rank, c, role)]; start && w != nil {
+					w.start <- struct{}{}
+				}
+			}
+		}
+	}
+	return n
+}
+
+// signOff tells that a worker is through with the run; the last one wakes the
+// caller.
+func (w *worker) signOff() {
+	if w.ctl.pending.Add(-1) == 0 && w.ctl.board.asleep.CompareAndSwap(1, 0) {
+		w.bells.wake(w.shape.posts())
+	}
+}

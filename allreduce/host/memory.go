@@ -1,0 +1,61 @@
+package host
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+)
+
+// memory is where a group's control block, FIFOs and buffers lie: the heap of
+// one process, or a segment that several map.
+type memory interface {
+	control() []byte                         // zeroed
+	fifo(conn int, p allreduce.Proto) []byte // zeroed when first asked for; the same later
+	alloc(size int64) ([]byte, error)        // aligned to 256 bytes
+	free(b []byte)
+	close() error
+}
+
+// alignment of buffers, in bytes.
+const alignment = 256
+
+// heap is memory for goroutines. FIFOs are made when they are first needed: a
+// group has many, and a plan uses few.
+type heap struct {
+	layout *allreduce.Layout
+	block  []byte
+	fifos  [][allreduce.NumProtos][]byte
+}
+
+func newHeap(l *allreduce.Layout, s shape) *heap {
+	return &heap{layout: l, block: aligned(s.controlBytes()), fifos: make([][allreduce.NumProtos][]byte, s.conns())}
+}
+
+func (h *heap) control() []byte { return h.block }
+
+func (h *heap) fifo(conn int, p allreduce.Proto) []byte {
+	f := &h.fifos[conn][p]
+	if *f == nil {
+		*f = aligned(h.layout.BuffSize[p])
+	}
+	return *f
+}
+
+func (h *heap) alloc(size int64) ([]byte, error) {
+	if size != int64(int(size)) {
+		return nil, fmt.Errorf("buffer of %d bytes: more than this machine can address", size)
+	}
+	return aligned(int(size)), nil
+}
+
+func (h *heap) free([]byte) {}
+
+func (h *heap) close() error { return nil }
+
+// aligned makes a zeroed slice that starts at a multiple of 256 bytes.
+func aligned(size int) []byte {
+	b := make([]byte, size+alignment)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (alignment - 1)
+	return b[skip : skip+size : skip+size]
+}
