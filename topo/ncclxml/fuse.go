@@ -68,11 +68,13 @@ func (v *view) sees(e *Element, depth int) bool {
 
 func (v *view) leads(e *Element, depth int) bool { return depth < len(v.path) && v.path[depth] == e }
 
-func (v *view) attrs(e *Element, depth int) []Attr {
+// attrs are the attributes of an element as the rank sees it. Trimming takes
+// the mark off an element that is to be kept, and does not look into it.
+func (v *view) attrs(e *Element, depth int, whole bool) []Attr {
 	switch {
 	case depth == len(v.path)-1 && v.leads(e, depth):
 		return v.gpuAttrs
-	case keep(e):
+	case keep(e) && !whole:
 		return without(e.Attrs, "keep")
 	}
 	return e.Attrs
@@ -81,7 +83,7 @@ func (v *view) attrs(e *Element, depth int) []Attr {
 // clone copies the part of e that the view has; whole means all of it.
 func (v *view) clone(e *Element, depth int, whole bool) *Element {
 	c := *e
-	c.Attrs = v.attrs(e, depth)
+	c.Attrs = v.attrs(e, depth, whole)
 	c.Children = nil
 	whole = whole || keep(e)
 	for _, child := range accepted(e) {
@@ -99,7 +101,7 @@ func (v *view) merge(dst, e *Element, depth int, whole bool) {
 		if !whole && !v.sees(child, depth+1) {
 			continue
 		}
-		if same := match(dst, child, v.attrs(child, depth+1)); same != nil {
+		if same := match(dst, child, v.attrs(child, depth+1, whole)); same != nil {
 			v.merge(same, child, depth+1, whole)
 		} else {
 			dst.Children = append(dst.Children, v.clone(child, depth+1, whole))
