@@ -17,6 +17,7 @@ type Box struct {
 	System    *topo.System
 	Graph     *graph.Graph // of the whole box, networks and all, before it is split into nodes
 	FirstRank int          // user rank of the box's rank 0
+	Notes     []string     // what a user should know of the machine
 }
 
 // Ranks is the number of ranks on the box.
@@ -45,7 +46,7 @@ func See(ms []*Machine, gpus []int, env *ncclenv.Env) ([]Box, error) {
 }
 
 func see(m *Machine, gpus []int, env *ncclenv.Env) (Box, error) {
-	doc, err := m.Select(gpus)
+	doc, notes, err := m.Select(gpus)
 	if err != nil {
 		return Box{}, err
 	}
@@ -57,7 +58,7 @@ func see(m *Machine, gpus []int, env *ncclenv.Env) (Box, error) {
 	if err != nil {
 		return Box{}, fmt.Errorf("%s: %w", m.Name, err)
 	}
-	return Box{Machine: m, Doc: doc, System: sys, Graph: g}, nil
+	return Box{Machine: m, Doc: doc, System: sys, Graph: g, Notes: notes}, nil
 }
 
 // lookup gives the graph its view of the variables.

@@ -39,13 +39,17 @@ func Connect(boxes []Box, env *ncclenv.Env) (*connect.Comm, error) {
 	for _, b := range boxes {
 		total += b.Ranks()
 	}
+	s := searcher{total: total, opt: rings.OptionsFrom(env)}
+	if err := s.readGraphFile(env); err != nil {
+		return nil, err
+	}
 	found := map[*graph.Graph][]connect.Node{}
 	var nodes []connect.Node
 	for _, b := range boxes {
 		parts, ok := found[b.Graph]
 		if !ok {
 			var err error
-			if parts, err = search(b, total, env); err != nil {
+			if parts, err = s.search(b.Graph); err != nil {
 				return nil, fmt.Errorf("%s: %w", b.Machine.Name, err)
 			}
 			found[b.Graph] = parts
@@ -59,25 +63,12 @@ func Connect(boxes []Box, env *ncclenv.Env) (*connect.Comm, error) {
 			nodes = append(nodes, p)
 		}
 	}
-	return connect.Join(nodes, connect.OptionsFrom(env))
-}
-
-// search cuts a box into nodes of a communicator of total ranks and searches
-// each.
-func search(b Box, total int, env *ncclenv.Env) ([]connect.Node, error) {
-	parts, err := b.Graph.Split(total)
+	comm, err := connect.Join(nodes, connect.OptionsFrom(env))
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]connect.Node, len(parts))
-	for i, g := range parts {
-		res, err := rings.Search(g, rings.OptionsFrom(env))
-		if err != nil {
-			return nil, err
-		}
-		nodes[i] = connect.Node{Graph: g, Search: res}
-	}
-	return nodes, nil
+	comm.Warnings = append(s.notes, comm.Warnings...)
+	return comm, nil
 }
 
 // Names gives the machines' names, one per box.
@@ -90,6 +81,19 @@ func Names(boxes []Box) []string {
 		names[i] = b.Machine.Name
 	}
 	return names
+}
+
+// Notes gives what a user should know of the machines, each machine's once.
+func Notes(boxes []Box) []string {
+	var out []string
+	seen := map[*Machine]bool{}
+	for _, b := range boxes {
+		if !seen[b.Machine] {
+			out = append(out, b.Notes...)
+		}
+		seen[b.Machine] = true
+	}
+	return out
 }
 
 // Assumed lists what the machines' sources did not say and had to be chosen,

@@ -10,24 +10,22 @@ import (
 type Machine struct {
 	Name string // as the user gave it
 
-	doc    *ncclxml.Document
-	prober *probe.Prober // of a machine that is asked, live or recorded; else nil
-	ranks  []probe.Rank  // the job that a recording was made of
+	doc *ncclxml.Document
+	ask func(gpus []int) (*probe.Result, error) // a machine that answers, live or recorded
 }
 
 // Select gives the machine as the ranks of a job on the given GPUs see it: rank
-// i runs on device gpus[i]. Without any, all GPUs take part. An error that a
-// GPU is not there is an *ncclxml.DeviceError or a *probe.DeviceError.
-func (m *Machine) Select(gpus []int) (*ncclxml.Document, error) {
-	if m.prober == nil {
-		return m.doc.Select(gpus)
+// i runs on device gpus[i]. Without any, all GPUs take part. The notes say what
+// a user should know. An error that a GPU is not there is an
+// *ncclxml.DeviceError or a *probe.DeviceError.
+func (m *Machine) Select(gpus []int) (doc *ncclxml.Document, notes []string, err error) {
+	if m.ask == nil {
+		doc, err = m.doc.Select(gpus)
+		return doc, nil, err
 	}
-	ranks := m.ranks
-	if len(gpus) > 0 || len(ranks) == 0 {
-		var err error
-		if ranks, err = m.prober.Host.Ranks(gpus); err != nil {
-			return nil, err
-		}
+	r, err := m.ask(gpus)
+	if err != nil {
+		return nil, nil, err
 	}
-	return m.prober.Probe(ranks)
+	return r.Document, r.Notes, nil
 }

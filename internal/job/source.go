@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/ringtopo/ringtopo/internal/ncclenv"
 	"github.com/ringtopo/ringtopo/topo/machines"
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
 	"github.com/ringtopo/ringtopo/topo/probe"
@@ -23,10 +24,10 @@ const (
 // Source opens machines.
 type Source struct {
 	Stdin io.Reader
-	// Live asks the machine this runs on. Its error wraps probe.ErrNoDriver
-	// where there is no driver.
-	Live func() (*probe.Prober, error)
-	// Set are variables that act on recordings.
+	// Sources are what auto asks; probe.System for the machine this runs on.
+	Sources probe.Sources
+	// Env are NCCL's variables. Recordings know their own, and those of Set.
+	Env *ncclenv.Env
 	Set map[string]string
 }
 
@@ -37,11 +38,11 @@ type Source struct {
 func (s Source) Open(name string) (*Machine, error) {
 	switch name {
 	case Auto:
-		p, err := s.Live()
+		file, err := s.topologyFile()
 		if err != nil {
 			return nil, err
 		}
-		return &Machine{Name: name, prober: p}, nil
+		return s.live(file), nil
 	case Stdin:
 		return read(s.Stdin, "standard input")
 	}
@@ -71,15 +72,35 @@ func looksLikePath(name string) bool {
 	return bytes.ContainsAny([]byte(name), "./\\")
 }
 
+// live is the machine this runs on, completed from a topology file if there is
+// one.
+func (s Source) live(file *ncclxml.Document) *Machine {
+	return &Machine{Name: Auto, ask: func(gpus []int) (*probe.Result, error) {
+		return probe.Live(s.Sources, probe.Options{GPUs: gpus, Env: s.Env.String, File: file})
+	}}
+}
+
+// topologyFile reads what NCCL_TOPO_FILE names; nil if it names nothing.
+func (s Source) topologyFile() (*ncclxml.Document, error) {
+	name, ok := s.Env.String("NCCL_TOPO_FILE")
+	if !ok || name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("NCCL_TOPO_FILE: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	return ncclxml.Decode(f, name)
+}
+
 func (s Source) recording(dir string) (*Machine, error) {
 	if !probe.IsRecording(dir) {
 		return nil, fmt.Errorf("%s is a folder, but not a recording that probe --capture made; give a file or such a folder", dir)
 	}
-	p, ranks, err := probe.Load(dir, s.Set)
-	if err != nil {
-		return nil, err
-	}
-	return &Machine{Name: dir, prober: p, ranks: ranks}, nil
+	return &Machine{Name: dir, ask: func(gpus []int) (*probe.Result, error) {
+		return probe.Replay(dir, probe.Options{GPUs: gpus, Set: s.Set})
+	}}, nil
 }
 
 // read recognises a file by its first bytes.

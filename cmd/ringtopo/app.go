@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what all commands share: the streams and the environment of the
+// process.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	environ  []string
+	quiet    bool
+	running  bool // the command line was understood
+}
+
+// commands makes the commands in the order in which help lists them. A new
+// command adds its constructor here.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.newMachines(),
+		a.newTopo(),
+		a.newRings(),
+		a.newMan(),
+		a.newDocs(),
+		a.newVersion(),
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ringtopo",
+		Short: "Shows the rings that GPUs run, and proves them",
+		Long: `ringtopo takes the topology of a GPU machine, shows and draws the rings that
+its GPUs will run, exactly as NCCL 2.22.3 makes them, says how good they can be,
+and proves them with a live AllReduce.
+
+Every command takes a machine with -m: this one (auto, the default), a built-in
+one by name (see ringtopo machines), a file, a recorded folder, or - for standard
+input. NCCL's variables act as they do in NCCL.`,
+		Example: `  ringtopo machines
+  ringtopo topo -m dgx-1v
+  ringtopo rings -m v100x4
+  ringtopo rings -m dgx-a100 --nodes 2 -o table`,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRun:  func(*cobra.Command, []string) { a.running = true },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no notes on stderr")
+	root.AddCommand(a.commands()...)
+	return root
+}
+
+// run carries out a command line and gives the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitGood
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintln(a.err, "ringtopo: interrupted")
+		return exitInterrupted
+	}
+	code := exitCode(err, a.running)
+	if code != exitFailed || err.Error() != "" {
+		fmt.Fprintf(a.err, "ringtopo: %v\n", err)
+	}
+	if code == exitUsage {
+		fmt.Fprintf(a.err, "See '%s --help'.\n", cmd.CommandPath())
+	}
+	return code
+}
+
+// note tells the user something that is not the result.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.err, "note: "+format+"\n", args...)
+	}
+}

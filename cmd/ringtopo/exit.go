@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ringtopo/ringtopo/topo/machines"
+	"github.com/ringtopo/ringtopo/topo/ncclxml"
+	"github.com/ringtopo/ringtopo/topo/probe"
+)
+
+// Exit codes, the same for every command.
+const (
+	exitGood        = 0
+	exitFailed      = 1 // validation failed
+	exitUsage       = 2
+	exitNoGPU       = 3 // no GPU or driver where one was demanded
+	exitTopology    = 4 // a topology that cannot be read or makes no sense
+	exitInterrupted = 130
+)
+
+// codedError is an error with the exit code that it leads to.
+type codedError struct {
+	code int
+	err  error
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+// usage is an error in what the user asked for.
+func usage(format string, args ...any) error {
+	return &codedError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// failed is a result that is not good; a command that has already said why
+// passes an empty text.
+func failed(format string, args ...any) error {
+	return &codedError{exitFailed, fmt.Errorf(format, args...)}
+}
+
+// exitCode maps an error to its code. Before a command runs, every error is one
+// of usage; from then on it is one of the machine unless it says otherwise.
+func exitCode(err error, running bool) int {
+	var coded *codedError
+	var unknown *machines.UnknownError
+	var device *ncclxml.DeviceError
+	var live *probe.DeviceError
+	switch {
+	case errors.As(err, &coded):
+		return coded.code
+	case !running, errors.As(err, &unknown), errors.As(err, &device), errors.As(err, &live):
+		return exitUsage
+	}
+	return exitTopology
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func (a *app) newMan() *cobra.Command {
+	dir := "man"
+	cmd := &cobra.Command{
+		Use:     "man",
+		Short:   "Writes man pages",
+		Example: "  ringtopo man --dir /usr/local/share/man/man1",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return &codedError{exitUsage, err}
+			}
+			cmd.Root().DisableAutoGenTag = true
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "RINGTOPO", Section: "1", Source: "ringtopo"}, dir)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", dir, "write the pages to this folder")
+	return cmd
+}
+
+// newDocs writes what stands in the project's docs/usage.
+func (a *app) newDocs() *cobra.Command {
+	dir := filepath.Join("docs", "usage")
+	cmd := &cobra.Command{
+		Use:    "docs",
+		Short:  "Writes the usage of every command as Markdown",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return &codedError{exitUsage, err}
+			}
+			cmd.Root().DisableAutoGenTag = true
+			return doc.GenMarkdownTree(cmd.Root(), dir)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", dir, "write the files to this folder")
+	return cmd
+}

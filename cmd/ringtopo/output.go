@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// output says in which format a command writes, and where.
+type output struct {
+	format, file string
+	formats      []string // the first is the default
+}
+
+// suffixes are the formats that a file's suffix asks for.
+var suffixes = map[string]string{
+	".json": "json", ".yaml": "yaml", ".yml": "yaml", ".xml": "graph-xml",
+	".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot",
+	".csv": "csv", ".md": "markdown", ".mmd": "mermaid", ".txt": "text",
+}
+
+// addOutput gives a command -o and --out. The first format is the default.
+func (a *app) addOutput(cmd *cobra.Command, formats ...string) *output {
+	o := &output{formats: formats}
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", fmt.Sprintf("format: %s (default %s, or what the suffix of --out says)", strings.Join(formats, ", "), formats[0]))
+	cmd.Flags().StringVar(&o.file, "out", "", "write to this file")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return o
+}
+
+// resolve gives the format in force.
+func (o *output) resolve() (string, error) {
+	format := o.format
+	if format == "" && o.file != "" {
+		format = suffixes[strings.ToLower(filepath.Ext(o.file))]
+		if !slices.Contains(o.formats, format) {
+			format = ""
+		}
+	}
+	if format == "" {
+		format = o.formats[0]
+	}
+	if !slices.Contains(o.formats, format) {
+		return "", usage("format %q is not one of %s", format, strings.Join(o.formats, ", "))
+	}
+	return format, nil
+}
+
+// emit writes the result to stdout, or to the file asked for: first beside it,
+// then by renaming, so that a failure leaves no half of a file.
+func (a *app) emit(o *output, write func(io.Writer) error) error {
+	if o.file == "" {
+		return buffered(a.out, write)
+	}
+	if err := writeFile(o.file, write); err != nil {
+		return &codedError{exitUsage, err}
+	}
+	return nil
+}
+
+func buffered(w io.Writer, write func(io.Writer) error) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	if err := write(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeDevice(path, write)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err := buffered(f, write); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// writeDevice writes to what cannot be replaced: a pipe, a terminal.
+func writeDevice(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err := buffered(f, write); err != nil {
+		_ = f.Close()
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return f.Close()
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/ringtopo/ringtopo/graph"
+	"github.com/ringtopo/ringtopo/internal/job"
+)
+
+// byRank gives the GPUs of a graph in rank order.
+func byRank(g *graph.Graph) []*graph.Node {
+	return slices.SortedStableFunc(slices.Values(g.NodesOf(graph.GPU)), func(a, b *graph.Node) int {
+		return cmp.Compare(a.GPU.Rank, b.GPU.Rank)
+	})
+}
+
+// byDev gives the networks of a graph by device number.
+func byDev(g *graph.Graph) []*graph.Node {
+	return slices.SortedStableFunc(slices.Values(g.NodesOf(graph.NET)), func(a, b *graph.Node) int {
+		return cmp.Compare(a.Net.Dev, b.Net.Dev)
+	})
+}
+
+// writePaths writes every path between GPUs and from GPUs to networks.
+func writePaths(w io.Writer, b job.Box) error {
+	gpus := byRank(b.Graph)
+	for _, from := range gpus {
+		for _, to := range append(gpus[:len(gpus):len(gpus)], byDev(b.Graph)...) {
+			if from == to {
+				continue
+			}
+			p, _ := b.Graph.Path(from, to)
+			if _, err := fmt.Fprintln(w, pathText(from, to, p)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pathText spells a path out, with the bandwidth of each link.
+func pathText(from, to *graph.Node, p graph.Path) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s > %s: %s %.1f GB/s, %d hops: %s", plainName(from), plainName(to), p.Type, p.BW, p.Hops(), plainName(from))
+	for _, l := range p.Links {
+		fmt.Fprintf(&s, " -%s %.1f- %s", l.Type, l.BW, plainName(l.To))
+	}
+	return s.String()
+}
