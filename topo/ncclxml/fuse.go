@@ -21,9 +21,10 @@ func fuse(root *Element, job []*seat) *Element {
 	return fused
 }
 
-// attrs are the attributes of the GPU once it belongs to a rank.
+// attrs are the attributes of the GPU once it belongs to a rank, with the mark
+// that saves it from trimming.
 func (s *seat) attrs(rank int) []Attr {
-	own := Element{Attrs: slices.Clone(without(s.gpu().Attrs, "keep"))}
+	own := Element{Attrs: marked(s.gpu().Attrs)}
 	if _, ok := own.Get("dev"); !ok {
 		own.Set("dev", strconv.Itoa(s.dev))
 	}
@@ -63,21 +64,32 @@ type view struct {
 // sees tells whether an element at a depth of the file's tree is part of the
 // view. Only sockets and PCI devices are ever left out.
 func (v *view) sees(e *Element, depth int) bool {
-	return e.Name != "pci" && e.Name != "cpu" || v.shared[e] || v.leads(e, depth)
+	return e.Name != "pci" && e.Name != "cpu" || v.shared[e] || depth < len(v.path) && v.path[depth] == e
 }
 
-func (v *view) leads(e *Element, depth int) bool { return depth < len(v.path) && v.path[depth] == e }
-
-// attrs are the attributes of an element as the rank sees it. Trimming takes
-// the mark off an element that is to be kept, and does not look into it.
+// attrs are the attributes of an element as the rank sees it: the rank's GPU
+// and all networks are marked, and trimming takes marks off again, but not
+// inside of an element that is marked itself.
 func (v *view) attrs(e *Element, depth int, whole bool) []Attr {
-	switch {
-	case depth == len(v.path)-1 && v.leads(e, depth):
-		return v.gpuAttrs
-	case keep(e) && !whole:
-		return without(e.Attrs, "keep")
+	attrs := e.Attrs
+	if v.owns(e, depth) {
+		attrs = v.gpuAttrs
 	}
-	return e.Attrs
+	switch {
+	case whole && e.Name == "net":
+		return marked(attrs)
+	case !whole && (v.keeps(e, depth) || e.Name == "net"):
+		return without(attrs, "keep")
+	}
+	return attrs
+}
+
+// keeps tells whether trimming stops at an element and leaves all that is in
+// it.
+func (v *view) keeps(e *Element, depth int) bool { return keep(e) || v.owns(e, depth) }
+
+func (v *view) owns(e *Element, depth int) bool {
+	return depth == len(v.path)-1 && v.path[depth] == e
 }
 
 // clone copies the part of e that the view has; whole means all of it.
@@ -85,7 +97,7 @@ func (v *view) clone(e *Element, depth int, whole bool) *Element {
 	c := *e
 	c.Attrs = v.attrs(e, depth, whole)
 	c.Children = nil
-	whole = whole || keep(e)
+	whole = whole || v.keeps(e, depth)
 	for _, child := range accepted(e) {
 		if whole || v.sees(child, depth+1) {
 			c.Children = append(c.Children, v.clone(child, depth+1, whole))
@@ -96,7 +108,7 @@ func (v *view) clone(e *Element, depth int, whole bool) *Element {
 
 // merge adds to dst the children of e that it does not have yet, at the end.
 func (v *view) merge(dst, e *Element, depth int, whole bool) {
-	whole = whole || keep(e)
+	whole = whole || v.keeps(e, depth)
 	for _, child := range accepted(e) {
 		if !whole && !v.sees(child, depth+1) {
 			continue
@@ -130,6 +142,13 @@ func equalAttrs(e *Element, attrs []Attr) bool {
 		}
 	}
 	return true
+}
+
+// marked gives attributes with keep set, leaving its argument as it is.
+func marked(attrs []Attr) []Attr {
+	e := Element{Attrs: slices.Clone(attrs)}
+	e.Set("keep", "1")
+	return e.Attrs
 }
 
 // without gives attributes less one key, leaving its argument as it is.

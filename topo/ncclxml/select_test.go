@@ -362,9 +362,6 @@ func TestSelectDoesWhatTheRulesSay(t *testing.T) {
 func drawTree(t *rapid.T, name string, depth int, gpus *int) *Element {
 	e := &Element{Name: name, SelfClosed: rapid.Bool().Draw(t, "form")}
 	for _, key := range []string{"busid", "keep", "x"} {
-		if key == "keep" && name != "cpu" && name != "pci" {
-			continue
-		}
 		if v := rapid.SampledFrom([]string{"", "", "", "1", "2"}).Draw(t, key); v != "" {
 			e.Attrs = append(e.Attrs, Attr{key, v})
 		}
@@ -413,10 +410,9 @@ func count0(n int) []int {
 	return v
 }
 
-// render shows the form of tags, too, but not the marks that trimming leaves
-// inside of elements that it keeps.
+// render shows the form of tags, too.
 func render(e *Element) string {
-	text := fmt.Sprint(e.Name, e.SelfClosed, without(e.Attrs, "keep"), "(")
+	text := fmt.Sprint(e.Name, e.SelfClosed, e.Attrs, "(")
 	for _, c := range e.Children {
 		text += render(c) + "\n"
 	}
