@@ -1,0 +1,137 @@
+// Command gen compiles the kernels in src to PTX, one small module per source
+// and element type, and writes the Go file that embeds them and gives every
+// kernel a typed launch. It is run by go generate and needs clang 19.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// sources are the modules; typed ones are compiled for every element type.
+var sources = []struct {
+	name  string
+	typed bool
+}{{"ring", true}, {"direct", true}, {"p2p", false}}
+
+// types by the planner's numbers, which the sources know as RT_TYPE.
+var types = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16"}
+
+// arguments of the compiler. They keep paths and versions out of the PTX, and
+// forbid what would change bits: contraction to fused operations, and undefined
+// overflow.
+var arguments = []string{"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "-nocudainc", "-nocudalib",
+	"-std=c++17", "-O3", "-ffp-contract=off", "-fwrapv", "-Wall", "-Werror", "-Wno-unused-function", "-S", "-o", "-"}
+
+func main() {
+	clang := flag.String("clang", "clang-19", "compiler")
+	dir := flag.String("dir", ".", "folder of package kernels")
+	check := flag.Bool("check", false, "compare with the committed files instead of writing")
+	flag.Parse()
+	files, err := build(*clang, *dir)
+	if err == nil {
+		err = finish(*dir, files, *check)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+// build makes all generated files, by path inside the package.
+func build(clang, dir string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var entries []entry
+	for _, s := range sources {
+		for i, t := range types {
+			name := s.name + "_" + t
+			if !s.typed {
+				name = s.name
+			}
+			ptx, err := compile(clang, filepath.Join(dir, "src", s.name+".cu"), i)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			found, err := parseEntries(ptx)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if i == 0 {
+				entries = append(entries, found...)
+			} else if !slices.EqualFunc(entries[len(entries)-len(found):], found, entry.equal) {
+				return nil, fmt.Errorf("%s: its parameters differ from those of %s", name, types[0])
+			}
+			files["ptx/"+name+".ptx"] = ptx
+			if !s.typed {
+				break
+			}
+		}
+	}
+	hash, err := sourceHash(filepath.Join(dir, "src"))
+	if err != nil {
+		return nil, err
+	}
+	code, err := writeGo(entries, hash)
+	files["generated.go"] = code
+	return files, err
+}
+
+func compile(clang, source string, dtype int) ([]byte, error) {
+	cmd := exec.Command(clang, append(slices.Clone(arguments), fmt.Sprintf("-DRT_TYPE=%d", dtype), filepath.Base(source))...)
+	cmd.Dir = filepath.Dir(source)
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, msg.Bytes())
+	}
+	return strip(out.Bytes()), nil
+}
+
+// strip removes comments and blank lines: they are a third of the text.
+func strip(ptx []byte) []byte {
+	var b bytes.Buffer
+	for line := range bytes.Lines(ptx) {
+		line, _, _ = bytes.Cut(line, []byte("//"))
+		line = bytes.TrimRight(line, " \t\n")
+		if len(bytes.TrimSpace(line)) > 0 {
+			b.Write(line)
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
+}
+
+// finish writes the files, or says which differ from the committed ones.
+func finish(dir string, files map[string][]byte, check bool) error {
+	old, err := filepath.Glob(filepath.Join(dir, "ptx", "*.ptx"))
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		if _, ok := files["ptx/"+filepath.Base(path)]; !ok && check {
+			return fmt.Errorf("%s is not generated any more", path)
+		}
+	}
+	for name, want := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if check {
+			if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, want) {
+				return fmt.Errorf("%s is stale: run go generate ./cuda/kernels", path)
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

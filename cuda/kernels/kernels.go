@@ -1,0 +1,36 @@
+// Package kernels holds ringtopo's own CUDA kernels: CUDA C in src, PTX made of
+// it in ptx, and a typed launch for every kernel.
+//
+// A module is small and made for one element type, so that only what is used
+// has to be compiled by the driver. The PTX is for compute capability 7.0; the
+// driver compiles it for any newer GPU.
+//
+// The sources also compile for a CPU, where package-internal tests run whole
+// rings of kernels on fibres (folder model).
+package kernels
+
+//go:generate go run ./gen
+
+import "fmt"
+
+// Ring is the module of ring AllReduce, Direct that of the direct algorithms;
+// both exist for each element type. P2P is that of measurements between GPUs.
+const (
+	ModuleRing   = "ring"
+	ModuleDirect = "direct"
+	ModuleP2P    = "p2p"
+)
+
+// PTX is the text of a module. dtype is the element type's name, empty for
+// modules that have none.
+func PTX(module, dtype string) ([]byte, error) {
+	name := module
+	if dtype != "" {
+		name += "_" + dtype
+	}
+	b, err := modules.ReadFile("ptx/" + name + ".ptx")
+	if err != nil {
+		return nil, fmt.Errorf("no kernel module %s: %w", name, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,117 @@
+// Runs the one-shot and two-shot kernels of all ranks on fibres and checks
+// every bit over calls of changing size, grid and algorithm.
+//
+//   direct RANKS ROUNDS SEED
+#include "fibre.h"
+
+#include "../src/direct.cu"
+
+using std::vector;
+
+static constexpr u32 kMaxBlocks = 6, kLines = 400, kScratch = 4096;
+
+struct World {
+  u32 n;
+  std::mt19937_64 random;
+  vector<State> states;
+  vector<Region> regions;
+  vector<vector<u8>> memory;
+
+  u32 pick(u32 below) { return random() % below; }
+  u8 *alloc(u64 bytes) {
+    memory.emplace_back(bytes + 128);
+    return (u8 *)(((u64)memory.back().data() + 127) & ~127ull);
+  }
+};
+
+struct Input {
+  vector<vector<Elem>> in;
+  vector<u8 *> out;
+};
+
+static Input drawInput(World &w, DirectLaunch &l) {
+  Input t;
+  u32 odd = w.pick(2) ? 0 : w.pick(16 / kElemBytes);
+  bool inPlace = w.pick(2);
+  for (u32 r = 0; r < w.n; r++) {
+    vector<Elem> x(l.count);
+    for (Elem &e : x) e = narrow((Arith)((i32)w.pick(200) - 100) / 4);
+    u8 *out = w.alloc((l.count + 2) * kElemBytes + 32) + 16 + odd * kElemBytes;
+    memset(out - kElemBytes, 0x5a, (l.count + 2) * kElemBytes);
+    u8 *in = inPlace ? out : w.alloc(l.count * kElemBytes + 16) + w.pick(2) * kElemBytes;
+    memcpy(in, x.data(), l.count * kElemBytes);
+    l.local[r] = {&w.states[r], in, out, r};
+    l.outs[r] = out;
+    t.in.push_back(x);
+    t.out.push_back(out);
+  }
+  return t;
+}
+
+static bool check(const World &w, const DirectLaunch &l, const Input &t, bool two) {
+  Recipe recipe = {l.reduction, l.scale, l.divide, l.scalar};
+  for (u64 i = 0; i < l.count; i++) {
+    Word acc[1], x[1];
+    for (u32 r = 0; r < w.n; r++) {
+      x[0].d[0] = 0;
+      x[0].e[0] = t.in[r][i];
+      scaleAll(recipe, x);
+      if (r == 0) acc[0] = x[0];
+      else foldAll(recipe.reduction, acc, x);
+    }
+    divideAll(recipe, acc);
+    for (u32 r = 0; r < w.n; r++)
+      if (memcmp(t.out[r] + i * kElemBytes, &acc[0].e[0], kElemBytes))
+        return printf("wrong: %s rank %u element %llu of %llu blocks %u pieces %u\n",
+                      two ? "two-shot" : "one-shot", r, i, l.count, l.blocks, l.pieces), false;
+  }
+  u8 guard[8];
+  memset(guard, 0x5a, 8);
+  for (u8 *o : t.out)
+    if (memcmp(o - kElemBytes, guard, kElemBytes) || memcmp(o + l.count * kElemBytes, guard, kElemBytes))
+      return printf("a guard element was overwritten\n"), false;
+  return true;
+}
+
+static bool round(World &w, u32 *abort) {
+  DirectLaunch l = {};
+  bool two = w.pick(2);
+  l.regions = w.regions.data();
+  vector<Report> reports(w.n * kMaxBlocks);
+  l.reports = reports.data();
+  l.abort = abort, l.timeoutNs = 1ull << 40;
+  l.lineCapacity = kLines, l.scratchBytes = kScratch;
+  u64 most = (two ? kScratch * w.n - 64 * w.n : kLines * 8) / kElemBytes;
+  l.count = 1 + w.pick(w.pick(2) ? 40 : most);
+  l.nRanks = l.nLocal = w.n;
+  l.blocks = 1 + w.pick(kMaxBlocks), l.pieces = 1 + w.pick(3);
+  l.reduction = w.pick(4);
+  Input t = drawInput(w, l);
+  model::Grid grid;
+  grid.launch(w.n * l.blocks, 32 * (1 + w.pick(3)), [&] { two ? twoshot(l) : oneshot(l); });
+  grid.run(w.random());
+  for (Report &r : reports)
+    if (r.stuck) return printf("stuck\n"), false;
+  return check(w, l, t, two);
+}
+
+int main(int argc, char **argv) {
+  World w;
+  w.n = atoi(argv[1]);
+  w.random.seed(atoi(argv[3]));
+  w.states.resize(w.n);
+  // Start just before the cleaning of stale flags in some runs.
+  u64 start = w.pick(2) ? 0 : 0x7ffffffe - 3;
+  for (u32 r = 0; r < w.n; r++) {
+    w.states[r].epoch = start;
+    w.regions.push_back({w.alloc(2 * w.n * kLines * 16), w.alloc(w.n * kScratch),
+                         (u64 *)w.alloc(kMaxBlocks * kMaxPieces * w.n * 8),
+                         (u64 *)w.alloc(kMaxBlocks * w.n * 8)});
+  }
+  size_t lasting = w.memory.size();
+  u32 abort = 0;
+  for (int i = 0; i < atoi(argv[2]); i++) {
+    if (!round(w, &abort)) return 1;
+    w.memory.resize(lasting);
+  }
+}
