@@ -74,21 +74,31 @@ func (e *engine) stalls() []allreduce.Stall {
 			continue
 		}
 		for rank := range e.shape.ranks {
-			for role := range roles {
-				p := &e.ctl.posts[e.shape.post(rank, c, role)]
-				switch p.place.Load() {
-				case waiting:
-					list = append(list, p.stall(rank, c))
-				case running, stopped:
-					missing = append(missing, e.missing(c, rank))
-				}
-			}
+			waits, more := e.stallsOf(rank, c)
+			list, missing = append(list, waits...), append(missing, more...)
 		}
 	}
 	if len(list) == 0 {
 		return missing
 	}
 	return list
+}
+
+// stallsOf is what a rank waits for on a channel, and whether it is missed. A
+// rank of which one worker has stopped waits for nobody.
+func (e *engine) stallsOf(rank, channel int) (waits, missing []allreduce.Stall) {
+	for role := range roles {
+		p := &e.ctl.posts[e.shape.post(rank, channel, role)]
+		switch p.place.Load() {
+		case waiting:
+			waits = append(waits, p.stall(rank, channel))
+		case stopped:
+			return nil, []allreduce.Stall{e.missing(channel, rank)}
+		case running:
+			missing = append(missing, e.missing(channel, rank))
+		}
+	}
+	return waits, missing
 }
 
 // missing is the wait for the end of a worker that waits for nobody itself.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -24,6 +25,7 @@ type Options struct {
 // Executor runs plans on the CPU. It implements allreduce.Executor.
 type Executor struct {
 	engine  *engine
+	local   []int
 	limit   time.Duration
 	caller  caller
 	buffers map[*buffer]struct{}
@@ -56,12 +58,15 @@ func New(l *allreduce.Layout, o Options) (*Executor, error) {
 	e := newEngine(l, newHeap(l, s), bells)
 	local := &goroutines{bell: bells[s.posts()], timer: time.NewTimer(time.Hour)}
 	x := newExecutor(e, o, local)
-	e.employ(x.Local(), o.Fault)
+	e.employ(x.local, o.Fault)
 	return x, nil
 }
 
 func newExecutor(e *engine, o Options, c caller) *Executor {
 	x := &Executor{engine: e, limit: o.Limit, caller: c, buffers: map[*buffer]struct{}{}}
+	for rank := range e.shape.ranks {
+		x.local = append(x.local, rank)
+	}
 	if x.limit <= 0 {
 		x.limit = DefaultLimit
 	}
@@ -75,13 +80,7 @@ func (e *Executor) Name() string { return "host" }
 func (e *Executor) Layout() *allreduce.Layout { return e.engine.layout }
 
 // Local lists all ranks: this process holds the memory of every one.
-func (e *Executor) Local() []int {
-	ranks := make([]int, e.engine.layout.NRanks)
-	for i := range ranks {
-		ranks[i] = i
-	}
-	return ranks
-}
+func (e *Executor) Local() []int { return slices.Clone(e.local) }
 
 // Alloc gives memory of a rank.
 func (e *Executor) Alloc(rank int, size int64) (allreduce.Buffer, error) {
@@ -110,6 +109,9 @@ func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 		return allreduce.Timing{}, e.broken
 	}
 	if err := e.check(p); err != nil {
+		return allreduce.Timing{}, fmt.Errorf("host executor: %w", err)
+	}
+	if err := p.Check(args, e.local); err != nil {
 		return allreduce.Timing{}, fmt.Errorf("host executor: %w", err)
 	}
 	if err := e.engine.spans.bind(e, p, args); err != nil {

@@ -26,6 +26,9 @@ func (w *worker) do(m *primitive) bool {
 	if len(m.send) > 0 && w.fault.Kind != allreduce.NoFault && !w.beFaulty(m) {
 		return false
 	}
+	for _, r := range m.recv {
+		r.late.now++
+	}
 	switch w.work.Proto {
 	case allreduce.LL:
 		return w.ll(m)
