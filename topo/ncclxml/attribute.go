@@ -50,7 +50,7 @@ func (b *builder) busID(e *Element, key string) (topo.BusID, error) {
 		return 0, b.doc.nonsense(e, key+" is missing", form)
 	}
 	digits := strings.NewReplacer(":", "", ".", "").Replace(text)
-	if _, err := strconv.ParseUint(digits, 16, 64); err != nil || !strings.Contains(text, ":") {
+	if _, err := strconv.ParseUint(digits, 16, 64); err != nil || len(digits) > 16 || !strings.Contains(text, ":") {
 		return 0, b.doc.nonsense(e, key+" "+quote(text)+" is no PCI address", form)
 	}
 	return topo.ParseBusID(text), nil

@@ -2,6 +2,7 @@ package ncclxml
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ringtopo/ringtopo/internal/cnum"
 	"github.com/ringtopo/ringtopo/topo"
@@ -39,20 +40,27 @@ func (b *builder) class(e *Element) topo.Class {
 
 func (b *builder) gpuDevice(e, gpu *Element) (d topo.Device, ok bool, err error) {
 	if _, ranked := gpu.Get("rank"); !ranked {
-		return d, false, nil
+		return d, false, b.checkHidden(e)
 	}
 	d = topo.Device{Class: topo.ClassGPU}
 	if err := b.link(e, &d); err != nil {
 		return d, false, err
 	}
 	f := b.at[d.BusID]
-	if f.gpu != gpu {
-		return d, false, b.doc.nonsense(f.gpu, "not the first gpu in its pci element, so NCCL does not see it",
-			"give each GPU a pci element of its own")
-	}
 	f.placed = true
 	d.GPU, err = b.gpu(f)
 	return d, true, err
+}
+
+// checkHidden finds a GPU that takes part behind one that does not.
+func (b *builder) checkHidden(e *Element) error {
+	for _, f := range b.gpus {
+		if slices.Contains(e.Children, f.gpu) {
+			return b.doc.nonsense(f.gpu, "not the first gpu in its pci element, so NCCL does not see it",
+				"give each GPU a pci element of its own")
+		}
+	}
+	return nil
 }
 
 func (b *builder) nicDevice(e, nic *Element) (d topo.Device, ok bool, err error) {

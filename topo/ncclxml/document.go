@@ -69,8 +69,8 @@ func (e *Element) Child(name string) *Element {
 // label names the element for messages, with what tells it from its like.
 func (e *Element) label() string {
 	for _, key := range []string{"busid", "target", "dev", "numaid", "id", "name"} {
-		v, ok := e.Get(key)
-		if !ok {
+		v, _ := e.Get(key)
+		if v == "" {
 			continue
 		}
 		v = strings.Trim(quote(v), `"`)
