@@ -31,6 +31,9 @@ const (
 	attributeDMABuf        = 124
 )
 
+// cudaNoDevice is CUDA's error for a process that sees no GPU.
+const cudaNoDevice = 100
+
 // Devices implements CUDA.
 func (d cudaDriver) Devices() (version int, devices []CUDADevice, err error) {
 	lib, err := openLibrary(d.name)
@@ -41,7 +44,10 @@ func (d cudaDriver) Devices() (version int, devices []CUDADevice, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if rc := C.call_flags(f[0], 0); rc != 0 {
+	switch rc := C.call_flags(f[0], 0); {
+	case rc == cudaNoDevice:
+		return 0, nil, fmt.Errorf("%w: CUDA sees none; does CUDA_VISIBLE_DEVICES hide them?", ErrNoGPU)
+	case rc != 0:
 		return 0, nil, fmt.Errorf("cuInit failed with error %d", rc)
 	}
 	var cversion, count C.int

@@ -19,10 +19,21 @@ func NewRecorder(f Files) *Recorder { return &Recorder{Files: f, Seen: NewTree()
 // Lstat implements Files.
 func (r *Recorder) Lstat(name string) (fs.FileMode, error) {
 	mode, err := r.Files.Lstat(name)
-	if err == nil && mode.IsDir() {
-		r.Seen.AddDir(name)
+	if err == nil && mode&fs.ModeSymlink == 0 {
+		r.see(name, mode)
 	}
 	return mode, err
+}
+
+// see notes that something is there, but not what is in it.
+func (r *Recorder) see(name string, mode fs.FileMode) {
+	_, seen := r.Seen.files[name]
+	switch {
+	case mode.IsDir():
+		r.Seen.AddDir(name)
+	case !seen:
+		r.Seen.AddFile(name, nil)
+	}
 }
 
 // Readlink implements Files.
@@ -67,18 +78,11 @@ func (r *Recorder) ReadDir(name string) ([]string, error) {
 	return names, err
 }
 
-// seeEntry notes what an entry of a directory is, but not what is in it.
+// seeEntry notes an entry of a directory. One that vanished meanwhile is not
+// seen.
 func (r *Recorder) seeEntry(name string) {
-	mode, err := r.Files.Lstat(name)
-	_, seen := r.Seen.files[name]
-	switch {
-	case err != nil || seen:
-	case mode&fs.ModeSymlink != 0:
-		_, _ = r.Readlink(name) // an entry that vanished meanwhile is not seen
-	case mode.IsDir():
-		r.Seen.AddDir(name)
-	default:
-		r.Seen.AddFile(name, nil)
+	if mode, err := r.Lstat(name); err == nil && mode&fs.ModeSymlink != 0 {
+		_, _ = r.Readlink(name)
 	}
 }
 

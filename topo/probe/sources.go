@@ -54,7 +54,11 @@ func (s Sources) Read(env Env) (p *Prober, notes []string, err error) {
 	if len(p.Host.Devices) == 0 {
 		return nil, nil, fmt.Errorf("%w: the driver shows none; is one given to this container?", ErrNoGPU)
 	}
-	if p.Host.CUDAVersion, p.Host.CUDA, err = s.CUDA.Devices(); err != nil {
+	p.Host.CUDAVersion, p.Host.CUDA, err = s.CUDA.Devices()
+	switch {
+	case errors.Is(err, ErrNoGPU):
+		return nil, nil, err
+	case err != nil:
 		notes = append(notes, p.Host.assumeCUDA(err))
 	}
 	p.Host.matchNVML()

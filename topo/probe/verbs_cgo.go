@@ -87,7 +87,7 @@ func (l *verbsLibrary) read() (*Verbs, error) {
 		return nil, fmt.Errorf("ibv_get_device_list: %w", errno)
 	}
 	defer C.call_free_list(l.free, list)
-	v := &Verbs{DMABufErrno: unix.ErrnoName(syscall.EOPNOTSUPP)}
+	v := &Verbs{DMABufErrno: errnoName(syscall.EOPNOTSUPP)}
 	for i := range n {
 		dev := C.at(list, i)
 		context := C.call_open(l.open, dev)
@@ -131,7 +131,16 @@ func (l *verbsLibrary) readDevice(dev, context unsafe.Pointer) (VerbsDevice, boo
 
 func (l *verbsLibrary) dmaBuf(context unsafe.Pointer) string {
 	if l.register == nil {
-		return unix.ErrnoName(syscall.EOPNOTSUPP)
+		return errnoName(syscall.EOPNOTSUPP)
 	}
-	return unix.ErrnoName(syscall.Errno(C.dmabuf_errno(l.allocPD, l.deallocPD, l.register, context)))
+	return errnoName(syscall.Errno(C.dmabuf_errno(l.allocPD, l.deallocPD, l.register, context)))
+}
+
+// errnoName names an error; of two names of one number it takes the one that
+// recordings have.
+func errnoName(e syscall.Errno) string {
+	if e == syscall.EOPNOTSUPP {
+		return "EOPNOTSUPP"
+	}
+	return unix.ErrnoName(e)
 }
