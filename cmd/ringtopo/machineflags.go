@@ -105,6 +105,9 @@ func (a *app) newJob(f *machineFlags) (*job.Job, error) {
 	for _, w := range j.Comm.Warnings {
 		a.note("%s", w)
 	}
+	if j.Comm.NNodes > 1 && !j.HasNetworks() {
+		a.note("a node has no network: hops between nodes are nominal")
+	}
 	return j, nil
 }
 

@@ -18,6 +18,7 @@ func newTable() table.Writer {
 	style.Format.Header = text.FormatDefault
 	style.Options.DrawBorder = false
 	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
 	return t
 }
 

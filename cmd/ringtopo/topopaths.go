@@ -45,7 +45,11 @@ func writePaths(w io.Writer, b job.Box) error {
 // pathText spells a path out, with the bandwidth of each link.
 func pathText(from, to *graph.Node, p graph.Path) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s > %s: %s %.1f GB/s, %d hops: %s", plainName(from), plainName(to), p.Type, p.BW, p.Hops(), plainName(from))
+	fmt.Fprintf(&s, "%s > %s: %s %.1f GB/s, %d hop", plainName(from), plainName(to), p.Type, p.BW, p.Hops())
+	if p.Hops() != 1 {
+		s.WriteByte('s')
+	}
+	fmt.Fprintf(&s, ": %s", plainName(from))
 	for _, l := range p.Links {
 		fmt.Fprintf(&s, " -%s %.1f- %s", l.Type, l.BW, plainName(l.To))
 	}

@@ -44,7 +44,8 @@ func writeBranches(w io.Writer, n, parent *graph.Node, indent string) {
 		if i == len(below)-1 && len(kinds) == 0 {
 			branch, next = "└─ ", "   "
 		}
-		fmt.Fprintf(w, "%s%s%s %.1f GB/s  %s  %s\n", indent, branch, l.Type, l.BW, plainName(l.To), describe(l.To))
+		text := fmt.Sprintf("%s %.1f GB/s  %s  %s", l.Type, l.BW, plainName(l.To), describe(l.To))
+		fmt.Fprintf(w, "%s%s%s\n", indent, branch, strings.TrimSpace(text))
 		writeBranches(w, l.To, n, indent+next)
 	}
 	for i, t := range kinds {

@@ -113,6 +113,16 @@ func Assumed(boxes []Box) []string {
 	return out
 }
 
+// HasNetworks says whether every node has a network.
+func (j *Job) HasNetworks() bool {
+	for _, n := range j.Comm.Nodes {
+		if len(n.Graph.NodesOf(graph.NET)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // GPU gives the GPU of a user rank, in the graph of its node.
 func (j *Job) GPU(rank int) *graph.Node {
 	n := j.Comm.Nodes[j.Comm.RankToNode[rank]]

@@ -54,6 +54,8 @@ func (s Source) Open(name string) (*Machine, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !looksLikePath(name):
 		return nil, unknown
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &missingError{name}
 	case err != nil:
 		return nil, err
 	case info.IsDir():
@@ -66,6 +68,12 @@ func (s Source) Open(name string) (*Machine, error) {
 	defer func() { _ = f.Close() }() // only read
 	return read(f, name)
 }
+
+// missingError says that a path leads nowhere.
+type missingError struct{ path string }
+
+func (e *missingError) Error() string { return e.path + ": no such file or folder" }
+func (e *missingError) Unwrap() error { return fs.ErrNotExist }
 
 // looksLikePath tells a path from a name that no built-in machine has.
 func looksLikePath(name string) bool {
