@@ -45,6 +45,8 @@ func (r *Replaced) String() string {
 type Force struct {
 	Algo  *allreduce.Algo
 	Proto *allreduce.Proto
+	// NChannels is the number of channels to spread over at most, 0: by size.
+	NChannels int
 	// Can says why something cannot be run; nil: everything can.
 	Can func(allreduce.Algo, allreduce.Proto) error
 }
@@ -129,14 +131,24 @@ func (t *Tuning) Choose(bytes int64, d allreduce.DType, op allreduce.Op, pipe in
 		return Choice{}, err
 	}
 	t.limit(&c, bytes)
+	if force.NChannels > 0 {
+		c.NChannels = min(force.NChannels, t.comm.NChannels)
+	}
 	return c, nil
 }
 
 // predict fills in the times and returns those of a ring that is switched off.
 func (t *Tuning) predict(c *Choice, bytes int64, d allreduce.DType, op allreduce.Op, pipe int) (spare [nProtos]float32) {
+	spare = [nProtos]float32{Never, Never, Never}
 	for a := range allreduce.Algo(nAlgos) {
 		for _, p := range allreduce.Protos() {
 			c.Times[a][p] = Never
+			if t.comm.NRanks == 1 {
+				if a == allreduce.Ring && p == allreduce.Simple {
+					c.Times[a][p] = 0 // a copy
+				}
+				continue
+			}
 			if !t.usable(a, d, op) {
 				continue
 			}
@@ -144,11 +156,8 @@ func (t *Tuning) predict(c *Choice, bytes int64, d allreduce.DType, op allreduce
 			if !isSpare {
 				c.Times[a][p] = us
 			}
-			if a == allreduce.Ring {
-				spare[p] = Never
-				if isSpare {
-					spare[p] = us
-				}
+			if isSpare {
+				spare[p] = us
 			}
 		}
 	}

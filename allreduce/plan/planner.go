@@ -20,6 +20,7 @@ type Planner struct {
 	*Tuning
 	layout   *allreduce.Layout
 	channels []int
+	mended   bool
 }
 
 // Option changes a Planner.
@@ -32,6 +33,10 @@ func (f optionFunc) apply(p *Planner) { f(p) }
 // OnChannels lays messages over these channels only, in this order, as if the
 // communicator had no others.
 func OnChannels(list []int) Option { return optionFunc(func(p *Planner) { p.channels = list }) }
+
+// Mended keeps groups from running past the last channel, as NCCL's arithmetic
+// can: a task that would do so begins on the channel after the full one.
+func Mended() Option { return optionFunc(func(p *Planner) { p.mended = true }) }
 
 // New sets a planner up.
 func New(c *connect.Comm, s Settings, opts ...Option) (*Planner, error) {
@@ -94,6 +99,11 @@ func (p *Planner) Plan(tasks []Task, force Force) ([]*Launch, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.launches(queue)
+}
+
+// launches fills one launch after the other.
+func (p *Planner) launches(queue []*job) ([]*Launch, error) {
 	var launches []*Launch
 	for len(queue) > 0 {
 		l, rest, err := p.launch(queue)
@@ -162,7 +172,7 @@ func (p *Planner) launch(queue []*job) (*Launch, []*job, error) {
 		if at.channel >= at.limit {
 			return nil, nil, fmt.Errorf("operation %d: %w: %d of %d", j.call, ErrOverrun, at.channel, at.limit)
 		}
-		s := at.place(j.Count, j.DType.Size())
+		s := p.place(&at, j)
 		if !room.fits(b.total+s.last-s.first+1, l.WorkBytes+recordBytes) {
 			break
 		}
@@ -177,6 +187,17 @@ func (p *Planner) launch(queue []*job) (*Launch, []*job, error) {
 	}
 	l.finish(p.Tuning, b)
 	return l, queue, nil
+}
+
+// place lays a job out from the cursor on.
+func (p *Planner) place(at *cursor, j *job) spread {
+	before := *at
+	s := at.place(j.Count, j.DType.Size())
+	if p.mended && s.last >= at.limit {
+		*at = cursor{limit: before.limit, channel: before.channel + 1, target: before.target}
+		s = at.place(j.Count, j.DType.Size())
+	}
+	return s
 }
 
 // targets says how many tasks of the queue may fit, and what traffic each

@@ -4,13 +4,14 @@ import (
 	"math"
 
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/internal/ncclenv"
 )
 
 // unset is the value of a variable that nobody gave.
 const unset = -2
 
 // Settings are the variables that decide plans. Start from [DefaultSettings] or
-// [FromEnv].
+// [SettingsFrom].
 type Settings struct {
 	BuffSize     [allreduce.NumProtos]int // bytes of a connection's FIFO
 	Threads      int                      // most threads for Simple and LL; 0 or less: by the tables
@@ -27,12 +28,6 @@ type Settings struct {
 	ClusterSize   int    // blocks per cluster on compute capability 9.0
 }
 
-// Env is where variables come from. Int follows NCCL's rules for numbers.
-type Env interface {
-	Lookup(name string) (value string, set bool)
-	Int(name string, otherwise int64) int64
-}
-
 // DefaultSettings are those of an unconfigured NCCL.
 func DefaultSettings() Settings {
 	return Settings{
@@ -43,8 +38,8 @@ func DefaultSettings() Settings {
 	}
 }
 
-// FromEnv reads NCCL's variables.
-func FromEnv(env Env) Settings {
+// SettingsFrom reads NCCL's variables.
+func SettingsFrom(env *ncclenv.Env) Settings {
 	s := DefaultSettings()
 	number := func(name string, to *int) {
 		*to = int(int32(env.Int(name, int64(*to)))) // NCCL stores them in an int
@@ -62,12 +57,12 @@ func FromEnv(env Env) Settings {
 	}
 	s.WorkArgs = uint64(env.Int("NCCL_WORK_ARGS_BYTES", int64(s.WorkArgs)))
 	s.WorkFIFO = uint64(env.Int("NCCL_WORK_FIFO_BYTES", int64(s.WorkFIFO)))
-	if v, set := env.Lookup("NCCL_ALGO"); set {
+	if v, set := env.String("NCCL_ALGO"); set {
 		s.Algos = &v
 	}
-	if v, set := env.Lookup("NCCL_PROTO"); set {
+	if v, set := env.String("NCCL_PROTO"); set {
 		s.Protos = &v
 	}
-	s.Thresholds, _ = env.Lookup("NCCL_THREAD_THRESHOLDS")
+	s.Thresholds, _ = env.String("NCCL_THREAD_THRESHOLDS")
 	return s
 }

@@ -6,29 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/connect"
+	"github.com/ringtopo/ringtopo/internal/ncclenv"
 	"github.com/ringtopo/ringtopo/rings"
 	"github.com/ringtopo/ringtopo/topo"
 )
-
-// env is a fixed environment. Numbers in it are plain.
-type env map[string]string
-
-func (e env) Lookup(name string) (string, bool) { v, ok := e[name]; return v, ok }
-
-func (e env) Int(name string, otherwise int64) int64 {
-	v, err := strconv.ParseInt(e[name], 10, 64)
-	if err != nil {
-		return otherwise
-	}
-	return v
-}
 
 // expectation is one machine's file: what the reference's tuner and planner
 // decided, and the communicators that its search had found.
@@ -73,7 +60,7 @@ type communicator struct {
 	Nodes, Ranks, NChannels, NVLSChannels, NVLSHeads, SM int
 	Arch                                                 topo.Arch
 	Vendor                                               topo.Vendor
-	Env                                                  env
+	Env                                                  map[string]string
 	Rings                                                [][]int
 	Sets                                                 struct {
 		Ring, Tree rings.Set
@@ -131,7 +118,7 @@ func TestReferencePlans(t *testing.T) {
 		for i := range x.Cases {
 			c, want := &x.Communicators[i], &x.Cases[i]
 			t.Run(fmt.Sprintf("%s/%d nodes/%v", machine, c.Nodes, c.Env), func(t *testing.T) {
-				p, err := plan.New(c.comm(), plan.FromEnv(c.Env))
+				p, err := plan.New(c.comm(), plan.SettingsFrom(ncclenv.FromEnviron(nil).With(c.Env)))
 				if err != nil {
 					t.Fatal(err)
 				}
