@@ -75,9 +75,9 @@ func (e *Element) label() string {
 		}
 		v = strings.Trim(quote(v), `"`)
 		if key == "busid" || key == "target" {
-			return e.Name + " " + v
+			return short(e.Name) + " " + v
 		}
-		return e.Name + " " + key + " " + v
+		return short(e.Name) + " " + key + " " + v
 	}
-	return e.Name
+	return short(e.Name)
 }

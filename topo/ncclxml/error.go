@@ -88,17 +88,31 @@ func ints(v []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxQuoted bounds how much of a file's text a message repeats.
-const maxQuoted = 48
+// Bounds on how much of a file's text a message repeats.
+const (
+	maxQuoted  = 48  // of a name or value
+	maxMessage = 160 // of the XML decoder's words
+)
 
 // quote makes a text of a file fit for a message.
 func quote(s string) string {
-	if len(s) <= maxQuoted {
-		return fmt.Sprintf("%q", s)
+	if cut := short(s); cut != s {
+		return fmt.Sprintf("%q...", cut)
 	}
-	cut := maxQuoted
+	return fmt.Sprintf("%q", s)
+}
+
+// short is the beginning of a name or value.
+func short(s string) string { return beginning(s, maxQuoted) }
+
+// beginning is as much of a text as fits in n bytes, in whole runes.
+func beginning(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := n
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return fmt.Sprintf("%q...", s[:cut])
+	return s[:cut]
 }

@@ -45,7 +45,7 @@ func (d *Document) Expect(f Format) error {
 	if what, ok := knownRoots[root.Name]; ok {
 		return d.other("this is "+what[0], what[1])
 	}
-	return d.other("the root element is <"+root.Name+">, which no topology or graph file has",
+	return d.other("the root element is <"+short(root.Name)+">, which no topology or graph file has",
 		"expected <system> or <graphs>")
 }
 

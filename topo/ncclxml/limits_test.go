@@ -2,6 +2,7 @@ package ncclxml
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -125,5 +126,37 @@ func TestLimitsLeaveRoom(t *testing.T) {
 		if _, err := Decode(strings.NewReader(text), "m.xml"); !errors.Is(err, ErrLimit) {
 			t.Errorf("%s beyond its limit: %v", name, err)
 		}
+	}
+}
+
+// A machine within the limits, however odd, is handled at once.
+func TestLargeMachinesAreRefused(t *testing.T) {
+	gpus := func(n int) string {
+		var b strings.Builder
+		b.WriteString(`<system version="1">`)
+		for i := 0; i < n; i += 64 {
+			fmt.Fprintf(&b, `<cpu numaid="%d">`, i)
+			for j := range min(64, n-i) {
+				fmt.Fprintf(&b, `<pci busid="%04x:%02x:00.0"><gpu dev="%d" sm="90"/></pci>`, i, j, i+j)
+			}
+			b.WriteString("</cpu>")
+		}
+		return b.String() + "</system>"
+	}
+	nets := func(perNIC, nics int) string {
+		return `<system version="1"><cpu>` + strings.Repeat("<nic>"+strings.Repeat("<net/>", perNIC)+"</nic>", nics) + `</cpu></system>`
+	}
+	for _, test := range []struct{ name, text, want string }{
+		{"children", nets(129, 1), "129 elements directly inside, NCCL takes 128"},
+		{"elements", nets(128, 32), "4130 elements, more than the 4096"},
+		{"GPUs", gpus(257), "257 GPUs, NCCL takes 256"},
+	} {
+		_, err := decode(t, test.text).Select(nil)
+		if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+	if got := len(ranksIn(chosen(t, decode(t, gpus(256))).Root)); got != 256 {
+		t.Errorf("%d of 256 GPUs", got)
 	}
 }

@@ -37,16 +37,40 @@ func accepted(e *Element) []*Element {
 	return e.Children
 }
 
+// What a machine can hold. NCCL 2.22.3 has room for 128 children, too, but only
+// for 256 elements; later releases have more.
+const (
+	MaxChildren        = 128
+	MaxMachineElements = 4096
+	MaxGPUs            = 256
+)
+
 // validate refuses what makes any use of the machine senseless: elements in
-// places where NCCL would silently skip them, and several hosts.
+// places where NCCL would silently skip them, several hosts, and sizes that no
+// host has.
 func (d *Document) validate() error {
 	if err := d.validatePlaces(d.Root); err != nil {
 		return err
 	}
+	if n := count(d.Root); n > MaxMachineElements {
+		return d.tooLarge(d.Root, fmt.Sprintf("%d elements, more than the %d of any machine", n, MaxMachineElements))
+	}
 	return d.validateHosts()
 }
 
+// count is the number of elements in e that NCCL reads, with e.
+func count(e *Element) int {
+	n := 1
+	for _, c := range accepted(e) {
+		n += count(c)
+	}
+	return n
+}
+
 func (d *Document) validatePlaces(e *Element) error {
+	if n := len(accepted(e)); n > MaxChildren {
+		return d.tooLarge(e, fmt.Sprintf("%d elements directly inside, NCCL takes %d", n, MaxChildren))
+	}
 	for _, c := range e.Children {
 		parents := parentsOf(c.Name)
 		if len(parents) > 0 && !slices.Contains(parents, e.Name) {
@@ -98,6 +122,11 @@ func (d *Document) validateHosts() error {
 func hostOf(cpu *Element) uint64 {
 	hash, _ := cpu.Get("host_hash")
 	return cnum.Uint(hash, 16)
+}
+
+func (d *Document) tooLarge(e *Element, msg string) error {
+	return &Error{File: d.Name, Line: e.Line, Element: e.label(), Msg: msg,
+		Remedy: "a file describes one host", Err: ErrLimit}
 }
 
 func (d *Document) nonsense(e *Element, msg, remedy string) error {

@@ -72,7 +72,7 @@ func (p *parser) start(t xml.StartElement) error {
 	for _, a := range t.Attr {
 		key := rawName(a.Name)
 		if _, twice := e.Get(key); twice {
-			return p.at(e, "attribute "+key+" is there twice", "keep one of them")
+			return p.at(e, "attribute "+short(key)+" is there twice", "keep one of them")
 		}
 		e.Attrs = append(e.Attrs, Attr{key, a.Value})
 	}
@@ -98,10 +98,10 @@ func (p *parser) admit(e *Element, t xml.StartElement) error {
 		return p.limit("elements are nested more than %d deep", MaxDepth)
 	}
 	if len(t.Attr) > MaxAttributes {
-		return p.limit("<"+quote(e.Name)+"> has more than %d attributes", MaxAttributes)
+		return p.limit("<"+short(e.Name)+"> has more than %d attributes", MaxAttributes)
 	}
 	if len(p.open) == 0 && p.doc.Root != nil {
-		return p.syntax(fmt.Sprintf("a second root element <%s> follows <%s>", e.Name, p.doc.Root.Name),
+		return p.syntax(fmt.Sprintf("a second root element <%s> follows <%s>", short(e.Name), short(p.doc.Root.Name)),
 			"a file holds one machine or one set of graphs")
 	}
 	return nil
@@ -117,11 +117,11 @@ func (p *parser) count() error {
 
 func (p *parser) end(name string) error {
 	if len(p.open) == 0 {
-		return p.syntax("</"+name+"> closes nothing", "remove it, or add the element that it ends")
+		return p.syntax("</"+short(name)+"> closes nothing", "remove it, or add the element that it ends")
 	}
 	top := p.open[len(p.open)-1]
 	if top.Name != name {
-		return p.syntax(fmt.Sprintf("</%s> comes where </%s> is due for line %d", name, top.Name, top.Line),
+		return p.syntax(fmt.Sprintf("</%s> comes where </%s> is due for line %d", short(name), short(top.Name), top.Line),
 			"close elements in the reverse order of their opening")
 	}
 	top.Tail, p.comments = p.comments, nil
@@ -163,7 +163,7 @@ func (p *parser) readError(err error) error {
 		return p.truncated()
 	case errors.As(err, &syntax):
 		p.line = syntax.Line
-		return p.syntax(syntax.Msg, "")
+		return p.syntax(beginning(syntax.Msg, maxMessage), "")
 	}
 	if strings.HasPrefix(err.Error(), "xml: ") { // encoding or version of the declaration
 		return p.syntax(strings.TrimPrefix(err.Error(), "xml: "), "save the file as UTF-8, XML version 1.0")

@@ -37,7 +37,7 @@ func (p *parser) truncated() error {
 	if len(p.open) > 0 {
 		var open []string
 		for i := len(p.open) - 1; i >= 0; i-- {
-			open = append(open, fmt.Sprintf("<%s> of line %d", p.open[i].Name, p.open[i].Line))
+			open = append(open, fmt.Sprintf("<%s> of line %d", short(p.open[i].Name), p.open[i].Line))
 		}
 		msg = "the file ends early: not closed are " + strings.Join(open, ", ")
 	}
@@ -55,10 +55,7 @@ func rawName(n xml.Name) string {
 
 func firstWord(s string) string {
 	word, _, _ := strings.Cut(s, " ")
-	if len(word) > maxQuoted {
-		return word[:maxQuoted]
-	}
-	return word
+	return short(word)
 }
 
 // glued tells whether a value in a start tag is followed at once by another

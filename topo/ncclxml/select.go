@@ -71,6 +71,9 @@ func (d *Document) seats(out *Document) ([]*seat, error) {
 	if len(seats) == 0 {
 		return nil, d.noGPUs()
 	}
+	if len(seats) > MaxGPUs {
+		return nil, d.tooLarge(d.Root, fmt.Sprintf("%d GPUs, NCCL takes %d", len(seats), MaxGPUs))
+	}
 	for i, s := range seats {
 		if numbered == 0 {
 			s.dev = i

@@ -119,14 +119,6 @@ func (b *builder) noteSize() {
 	}
 }
 
-func count(e *Element) int {
-	n := 1
-	for _, c := range accepted(e) {
-		n += count(c)
-	}
-	return n
-}
-
 func (b *builder) cpu(e *Element, index int) (topo.CPU, error) {
 	cpu := topo.CPU{Host: hostOf(e), NUMA: b.numa(e, index)}
 	cpu.Affinity, _ = e.Get("affinity")
