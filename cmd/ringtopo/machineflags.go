@@ -58,7 +58,9 @@ func (a *app) open(f *machineFlags) ([]*job.Machine, []int, *ncclenv.Env, error)
 	src := job.Source{Stdin: a.in, Sources: probe.System(), Env: env, Set: set}
 	ms := make([]*job.Machine, len(f.machines))
 	for i, name := range f.machines {
-		if ms[i], err = src.Open(name); err != nil {
+		if j := slices.Index(f.machines[:i], name); j >= 0 {
+			ms[i] = ms[j]
+		} else if ms[i], err = src.Open(name); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -102,6 +104,11 @@ func (a *app) newJob(f *machineFlags) (*job.Job, error) {
 		return nil, noGPU(err)
 	}
 	a.noteJob(j.Boxes, env)
+	if slices.Contains(f.machines, job.Auto) {
+		if n := probe.NCCLNote(); n != "" {
+			a.note("%s", n)
+		}
+	}
 	for _, w := range j.Comm.Warnings {
 		a.note("%s", w)
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,18 +60,31 @@ func (a *app) emit(o *output, write func(io.Writer) error) error {
 	if o.file == "" {
 		return buffered(a.out, write)
 	}
-	if err := writeFile(o.file, write); err != nil {
+	err := writeFile(o.file, write)
+	var file *fs.PathError
+	if errors.As(err, &file) {
 		return &codedError{exitUsage, err}
 	}
-	return nil
+	return err
 }
 
 func buffered(w io.Writer, write func(io.Writer) error) error {
-	b := bufio.NewWriterSize(w, 64<<10)
+	b := bufio.NewWriterSize(sink{w}, 64<<10)
 	if err := write(b); err != nil {
 		return err
 	}
 	return b.Flush()
+}
+
+// sink tells errors of writing from those of what is written.
+type sink struct{ w io.Writer }
+
+func (s sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		err = &codedError{exitUsage, fmt.Errorf("writing the result: %w", err)}
+	}
+	return n, err
 }
 
 func writeFile(path string, write func(io.Writer) error) (err error) {
@@ -90,7 +105,7 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 		}
 	}()
 	if err := buffered(f, write); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return err
 	}
 	if err := f.Chmod(0o644); err != nil {
 		return err
@@ -109,7 +124,7 @@ func writeDevice(path string, write func(io.Writer) error) error {
 	}
 	if err := buffered(f, write); err != nil {
 		_ = f.Close()
-		return fmt.Errorf("writing %s: %w", path, err)
+		return err
 	}
 	return f.Close()
 }

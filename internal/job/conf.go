@@ -1,7 +1,6 @@
 package job
 
 import (
-	"bufio"
 	"errors"
 	"io/fs"
 	"os"
@@ -25,19 +24,21 @@ func ConfFiles(home string) []string {
 func WithConf(environ []string, files []string) ([]string, error) {
 	out := append([]string(nil), environ...)
 	for _, file := range files {
-		f, err := os.Open(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		settings, err := readConf(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		for sc := bufio.NewScanner(f); sc.Scan(); {
-			if line := sc.Text(); strings.Contains(line, "=") {
-				out = append(out, line)
-			}
-		}
-		_ = f.Close() // only read
+		out = append(out, settings...)
 	}
 	return out, nil
+}
+
+func readConf(file string) (settings []string, err error) {
+	text, err := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); strings.Contains(line, "=") {
+			settings = append(settings, line)
+		}
+	}
+	return settings, err
 }

@@ -38,11 +38,7 @@ type Source struct {
 func (s Source) Open(name string) (*Machine, error) {
 	switch name {
 	case Auto:
-		file, err := s.topologyFile()
-		if err != nil {
-			return nil, err
-		}
-		return s.live(file), nil
+		return s.live()
 	case Stdin:
 		return read(s.Stdin, "standard input")
 	}
@@ -80,23 +76,36 @@ func looksLikePath(name string) bool {
 	return bytes.ContainsAny([]byte(name), "./\\")
 }
 
-// live is the machine this runs on, completed from a topology file if there is
-// one.
-func (s Source) live(file *ncclxml.Document) *Machine {
-	return &Machine{Name: Auto, ask: func(gpus []int) (*probe.Result, error) {
-		return probe.Live(s.Sources, probe.Options{GPUs: gpus, Env: s.Env.String, File: file})
-	}}
+// live is the machine this runs on, completed from the file that NCCL_TOPO_FILE
+// names, if any. One that is not there is passed over, as NCCL does.
+func (s Source) live() (*Machine, error) {
+	m := &Machine{Name: Auto}
+	opt := probe.Options{Env: s.Env.String}
+	var notes []string
+	if name, _ := s.Env.String("NCCL_TOPO_FILE"); name != "" {
+		var err error
+		if opt.File, err = decodeFile(name); errors.Is(err, fs.ErrNotExist) {
+			notes = append(notes, "NCCL_TOPO_FILE: "+err.Error()+"; like NCCL, going on without it")
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	m.ask = func(gpus []int) (*probe.Result, error) {
+		opt.GPUs = gpus
+		r, err := probe.Live(s.Sources, opt)
+		if err != nil {
+			return nil, err
+		}
+		r.Notes = append(notes, r.Notes...)
+		return r, nil
+	}
+	return m, nil
 }
 
-// topologyFile reads what NCCL_TOPO_FILE names; nil if it names nothing.
-func (s Source) topologyFile() (*ncclxml.Document, error) {
-	name, ok := s.Env.String("NCCL_TOPO_FILE")
-	if !ok || name == "" {
-		return nil, nil
-	}
+func decodeFile(name string) (*ncclxml.Document, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("NCCL_TOPO_FILE: %w", err)
+		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	return ncclxml.Decode(f, name)
