@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Schema names the JSON form of a Result.
+const Schema = "ringtopo.bench/v1"
+
+// Result is an experiment with every sample.
+type Result struct {
+	Schema   string        `json:"schema"`
+	Engine   string        `json:"engine"`  // what it ran on: host, gpu, nccl
+	Machine  []string      `json:"machine"` // whose rings
+	Host     Host          `json:"host"`
+	Started  time.Time     `json:"started"`
+	Recipe   *Recipe       `json:"recipe"`
+	Finished bool          `json:"finished"` // false: interrupted, some settings are missing or incomplete
+	Points   []Measurement `json:"points"`
+}
+
+// Host is the hardware and software that the figures belong to.
+type Host struct {
+	CPU      string `json:"cpu"`
+	CPUs     int    `json:"cpus"`
+	GPUs     string `json:"gpus,omitempty"`
+	Driver   string `json:"driver,omitempty"`
+	Kernel   string `json:"kernel"`
+	Go       string `json:"go"`
+	Ringtopo string `json:"ringtopo"`
+}
+
+// Point is a setting and which axes differ from the baseline on purpose.
+type Point struct {
+	Setting Setting  `json:"setting"`
+	Axes    []string `json:"axes,omitempty"`
+}
+
+// Measurement is all that was measured of a point.
+type Measurement struct {
+	Point
+	// Ran is what the executor made of it, where that differs from the setting:
+	// the algorithm and protocol chosen, the channels and threads that were used.
+	Ran *Ran `json:"ran,omitempty"`
+	// Passes hold the samples in microseconds, one list per cycle.
+	Passes [][]float64 `json:"samplesUs"`
+	// Skipped says why the setting cannot be measured.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// Ran is what a setting became.
+type Ran struct {
+	Algo     string `json:"algo"`
+	Proto    string `json:"proto"`
+	Channels int    `json:"channels"`
+	Threads  int    `json:"threads"`
+}
+
+// Samples joins the passes.
+func (m *Measurement) Samples() []float64 {
+	var all []float64
+	for _, p := range m.Passes {
+		all = append(all, p...)
+	}
+	return all
+}
+
+// BusBW is the bus bandwidth that a time in microseconds means, in GB/s.
+func (s Setting) BusBW(us float64) float64 {
+	if us <= 0 {
+		return 0
+	}
+	return s.AlgBW(us) * 2 * float64(s.World-1) / float64(s.World)
+}
+
+// AlgBW is the algorithm bandwidth that a time in microseconds means, in GB/s.
+func (s Setting) AlgBW(us float64) float64 {
+	if us <= 0 {
+		return 0
+	}
+	return float64(s.Bytes) / us / 1e3
+}
+
+// maxResult is the largest result file that is read, in bytes.
+const maxResult = 1 << 30
+
+// ReadResult reads a result's JSON; name is for messages.
+func ReadResult(r io.Reader, name string) (*Result, error) {
+	var res Result
+	if err := json.NewDecoder(io.LimitReader(r, maxResult)).Decode(&res); err != nil {
+		return nil, fmt.Errorf("%s is no result of bench -o json: %w", name, err)
+	}
+	if res.Schema != Schema || res.Recipe == nil {
+		return nil, fmt.Errorf("%s is no result of bench -o json: its schema is %q, not %q", name, res.Schema, Schema)
+	}
+	for i, m := range res.Points {
+		if m.Setting.Bytes < 1 || m.Setting.World < 1 {
+			return nil, fmt.Errorf("%s: point %d has no size or no ranks", name, i)
+		}
+	}
+	return &res, nil
+}
