@@ -25,7 +25,7 @@ var leaves = map[string][]string{
 }
 
 // reserved are modules and packages with the only folders that may import them.
-// Test helpers, whose folder ends in "test", may import anything.
+// Test helpers and generators may import anything.
 var reserved = map[string][]string{
 	"github.com/spf13/cobra":          {"cmd"},
 	"github.com/spf13/pflag":          {"cmd"},
@@ -95,11 +95,17 @@ func faults(p pkg) []string {
 			}
 			continue
 		}
-		if reservedFor, ok := reservation(path); ok && !anyWithin(p.folder(), reservedFor) && !strings.HasSuffix(p.folder(), "test") {
+		if reservedFor, ok := reservation(path); ok && !anyWithin(p.folder(), reservedFor) && !isTool(p.folder()) {
 			out = append(out, fmt.Sprintf("%s imports %s: reserved for %q", p.folder(), path, reservedFor))
 		}
 	}
 	return out
+}
+
+// isTool says whether a folder is no part of the program: it helps tests or
+// generates code.
+func isTool(folder string) bool {
+	return strings.HasSuffix(folder, "test") || strings.HasSuffix(folder, "/gen") || folder == "internal/vectors"
 }
 
 // reservation gives the folders that an imported package is reserved for.
