@@ -83,6 +83,36 @@ func (b *builder) checkBothWays() error {
 	return nil
 }
 
+// noteMissing notes where a file may leave NVLinks to NCCL to find: it asks the
+// driver for those of every GPU that has none in the file. Documents that come
+// from no file hold what there is.
+func (b *builder) noteMissing() {
+	if b.doc.Root.Line == 0 {
+		return
+	}
+	var without []*fixture
+	for _, f := range b.gpus {
+		if f.gpu.Child("nvlink") == nil {
+			without = append(without, f)
+		}
+	}
+	if len(without) < len(b.gpus) {
+		for _, f := range without {
+			b.doc.assume(f.gpu, "no nvlink element, though other GPUs have some: taken for a GPU without NVLink")
+		}
+	} else if len(b.gpus) > 1 && b.oftenLinked() {
+		b.doc.assume(b.doc.Root, "no gpu has an nvlink element: taken for GPUs without NVLink; on the machine NCCL adds what is there")
+	}
+}
+
+// oftenLinked tells whether the GPUs are of a generation whose GPUs in servers
+// mostly have NVLink.
+func (b *builder) oftenLinked() bool {
+	return slices.ContainsFunc(b.gpus, func(f *fixture) bool {
+		return f.sm == 60 || f.sm == 70 || f.sm == 80 || f.sm >= 90 && f.sm < 120
+	})
+}
+
 func (f *fixture) leadsTo(bus topo.BusID) bool {
 	return slices.ContainsFunc(f.links, func(l link) bool { return l.Class == topo.ClassGPU && l.Target == bus })
 }

@@ -22,6 +22,7 @@ func (b *builder) gpu(f *fixture) (*topo.GPU, error) {
 	if g.SM <= 0 {
 		return nil, b.doc.nonsense(f.gpu, fmt.Sprintf("sm is %d", g.SM), `give the compute capability, sm="90" for 9.0`)
 	}
+	f.sm = g.SM
 	g.GDR = b.optional(f.gpu, "gdr", 1, "GPUDirect RDMA taken to work") != 0
 	for _, c := range accepted(f.gpu) {
 		if c.Name == "c2c" {

@@ -3,6 +3,7 @@ package ncclxml
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -30,9 +31,17 @@ func (p *parser) inside() string {
 	return "in " + p.open[len(p.open)-1].label()
 }
 
-// truncated is the error for a file that ends too early. It names what was open.
+// truncated is the error for a file that ends too early. It names what was
+// open, or, where the rest of the file would be of no use either, why.
 func (p *parser) truncated() error {
 	end, _ := p.dec.InputPos()
+	if root := p.doc.Root; root != nil && p.doc.Expect(Graphs) != nil {
+		var other *Error
+		if err := p.doc.Expect(Topology); errors.As(err, &other) {
+			other.Msg += fmt.Sprintf("; besides, it ends early, at line %d", end)
+			return other
+		}
+	}
 	msg := "the file ends inside a tag"
 	if len(p.open) > 0 {
 		var open []string
@@ -42,7 +51,7 @@ func (p *parser) truncated() error {
 		msg = "the file ends early: not closed are " + strings.Join(open, ", ")
 	}
 	return &Error{File: p.doc.Name, Line: end, Msg: msg,
-		Remedy: "get the whole file; part of a machine is not used", Err: ErrTruncated}
+		Remedy: "get the whole file; a part of it is not used", Err: ErrTruncated}
 }
 
 // rawName is a name as the file has it, prefix included.

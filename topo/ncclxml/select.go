@@ -148,27 +148,3 @@ func (d *Document) distinct(seats []*seat, key string, number func(*seat) int) e
 	}
 	return nil
 }
-
-// noGPUs is the error for a file that leaves the GPUs to NCCL to find.
-func (d *Document) noGPUs() error {
-	n := countGPUDevices(d.Root)
-	if n == 0 {
-		return d.nonsense(d.Root, "there is no GPU in it", "a gpu element inside a pci element says where a GPU is")
-	}
-	return d.nonsense(d.Root, fmt.Sprintf("%d PCI devices of class 0x03 but no gpu element: NCCL completes such a file "+
-		"on the machine itself, with GPUs and NVLinks that are not in it", n),
-		"use what NCCL_TOPO_DUMP_FILE writes there, a built-in machine of the kind, or add <gpu dev= sm=> with its nvlink elements")
-}
-
-func countGPUDevices(e *Element) int {
-	n := 0
-	for _, c := range accepted(e) {
-		n += countGPUDevices(c)
-	}
-	if class, ok := e.Get("class"); ok && e.Name == "pci" {
-		if c, _ := topo.ParseClass(class); c == topo.ClassGPU {
-			n++
-		}
-	}
-	return n
-}

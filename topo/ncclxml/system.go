@@ -31,6 +31,7 @@ func (d *Document) System() (*topo.System, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
+	b.noteMissing()
 	sys.Assumed = b.doc.Assumed
 	return sys, nil
 }
@@ -55,6 +56,7 @@ type fixture struct {
 	bus    topo.BusID
 	gpu    *Element
 	rank   int
+	sm     int
 	placed bool // a device was made of it
 	links  []link
 }

@@ -279,6 +279,33 @@ func TestGUID(t *testing.T) {
 	}
 }
 
+func TestLinksThatNCCLMayAddAreNoted(t *testing.T) {
+	noLinks := strings.NewReplacer(`<nvlink target="0000:11:00.0" count="2" tclass="0x030200"/>`, "",
+		`<nvlink target="0000:10:00.0" count="2" tclass="0x030200"/>`, "").Replace(small)
+	for _, test := range []struct {
+		text  string
+		where string // "" if nothing is to be noted
+	}{
+		{noLinks, "line 1, system"},
+		{strings.ReplaceAll(noLinks, `sm="70"`, `sm="89"`), ""}, // a generation without NVLink
+		{strings.NewReplacer("0x030200\"/>\n</gpu>", "0x068000\"/>\n</gpu>").Replace(changed(t, `<nvlink target="0000:10:00.0" count="2" tclass="0x030200"/>`, "")), "line 8, gpu dev 1"},
+		{small, ""},
+	} {
+		sys := system(t, test.text)
+		if test.where == "" && len(sys.Assumed) == 0 {
+			continue
+		}
+		if len(sys.Assumed) != 1 || sys.Assumed[0].Where != test.where || !strings.Contains(sys.Assumed[0].What, "nvlink element") {
+			t.Errorf("assumed %q, want it at %q", sys.Assumed, test.where)
+		}
+	}
+	// A machine that was not read from a file has no other links: the one note
+	// is that of the file, taken along.
+	if sys, err := FromSystem(system(t, noLinks), "x").System(); err != nil || len(sys.Assumed) != 1 {
+		t.Errorf("%v, %v", sys, err)
+	}
+}
+
 func TestLargeMachinesAreNoted(t *testing.T) {
 	var nics strings.Builder
 	for i := range 65 {
@@ -299,7 +326,7 @@ func TestVectorsAreWholeMachines(t *testing.T) {
 		}
 		for _, a := range sys.Assumed {
 			if !strings.Contains(a.What, `link_width "0"`) && !strings.Contains(a.What, `speed "`) && !strings.Contains(a.What, "GPUDirect") &&
-				!strings.Contains(a.What, "elements") {
+				!strings.Contains(a.What, "nvlink element") && !strings.Contains(a.What, "256") {
 				t.Errorf("%s: %v", filepath.Base(file), a)
 			}
 		}
