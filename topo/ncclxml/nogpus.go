@@ -39,8 +39,8 @@ func countDevices(e *Element) (devices, gpus int) {
 	return devices + 1, gpus
 }
 
-// incompleteCPU names attributes of a cpu without which NCCL stops even on the
-// machine itself.
+// incompleteCPU names what the first cpu lacks that no machine can be built
+// without.
 func (d *Document) incompleteCPU() string {
 	for _, cpu := range accepted(d.Root) {
 		var missing []string
@@ -50,7 +50,7 @@ func (d *Document) incompleteCPU() string {
 			}
 		}
 		if len(missing) > 0 {
-			return fmt.Sprintf("; and it stops on the cpu of line %d, which has no %s", cpu.Line, strings.Join(missing, " and no "))
+			return fmt.Sprintf("; nor is %s of the cpu of line %d", strings.Join(missing, " or "), cpu.Line)
 		}
 	}
 	return ""

@@ -173,7 +173,7 @@ func TestMachinesThatNoJobCanUse(t *testing.T) {
 		{"no GPU", machine(), "there is no GPU in it"},
 		{"GPUs to be found", machine(bare, bare), "no gpu element in it, only 2 PCI devices of class 0x03"},
 		{"devices to be found", machine(`<pci busid="0000:10:00.0"><pci busid="0000:11:00.0"/></pci>`, `<pci busid="0000:12:00.0"/>`), "only 2 PCI devices: NCCL completes"},
-		{"devices and more to be found", `<system version="1"><cpu>` + bare + `</cpu></system>`, "not in it; and it stops on the cpu of line 1, which has no numaid and no arch; use what"},
+		{"devices and more to be found", `<system version="1"><cpu>` + bare + `</cpu></system>`, "not in it; nor is numaid or arch of the cpu of line 1; use what"},
 		{"device twice", machine(gpuAt("10", ` dev="1"`), gpuAt("11", ` dev="1"`)), "m.xml:3: gpu dev 1: dev 1 is also that of the gpu of line 2"},
 		{"rank twice", machine(gpuAt("10", ` dev="0" rank="1"`), gpuAt("11", ` dev="1" rank="1"`)), "rank 1 is also that of the gpu of line 2"},
 		{"one without number", machine(gpuAt("10", ` dev="0"`), gpuAt("11", ``)), "m.xml:3: gpu: dev is missing"},
