@@ -25,6 +25,8 @@ func (a *app) commands() []*cobra.Command {
 		a.newMachines(),
 		a.newTopo(),
 		a.newRings(),
+		a.newSchedule(),
+		a.newPlan(),
 		a.newMan(),
 		a.newDocs(),
 		a.newVersion(),

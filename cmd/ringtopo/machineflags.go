@@ -23,6 +23,9 @@ type machineFlags struct {
 	nodes    int
 	gpus     string
 	set      []string
+	// reads, where set, looks up what else the command wants of NCCL's
+	// variables, so that they count as having acted.
+	reads func(*ncclenv.Env)
 }
 
 // addMachineFlags gives a command -m, --nodes, --gpus and --set.
@@ -102,6 +105,9 @@ func (a *app) newJob(f *machineFlags) (*job.Job, error) {
 	j, err := job.New(ms, gpus, env)
 	if err != nil {
 		return nil, noGPU(err)
+	}
+	if f.reads != nil {
+		f.reads(env)
 	}
 	a.noteJob(j.Boxes, env)
 	if slices.Contains(f.machines, job.Auto) {

@@ -110,3 +110,21 @@ func TestScreenUsesAreSeen(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestEveryPackageIsOnTheMap makes sure that docs/architecture.md names every
+// package.
+func TestEveryPackageIsOnTheMap(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range listPackages(t) {
+		name := "`" + p.folder() + "`"
+		if strings.HasSuffix(p.folder(), "/gen") || strings.Contains(p.folder(), "/internal/") {
+			continue
+		}
+		if !bytes.Contains(page, []byte(name)) {
+			t.Errorf("docs/architecture.md does not name %s", name)
+		}
+	}
+}
