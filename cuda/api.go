@@ -25,6 +25,7 @@ type API struct {
 	DeviceTotalMem   func(bytes *uint64, dev int32) Result                                    `cuda:"cuDeviceTotalMem_v2"`
 	DeviceAttribute  func(v *int32, attr Attribute, dev int32) Result                         `cuda:"cuDeviceGetAttribute"`
 	DeviceCanAccess  func(can *int32, dev, peer int32) Result                                 `cuda:"cuDeviceCanAccessPeer"`
+	DeviceP2P        func(v *int32, attr int32, dev, peer int32) Result                       `cuda:"cuDeviceGetP2PAttribute"`
 	PrimaryRetain    func(c *uintptr, dev int32) Result                                       `cuda:"cuDevicePrimaryCtxRetain"`
 	PrimaryRelease   func(dev int32) Result                                                   `cuda:"cuDevicePrimaryCtxRelease_v2"`
 	CtxSetCurrent    func(c uintptr) Result                                                   `cuda:"cuCtxSetCurrent"`

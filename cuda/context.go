@@ -41,10 +41,14 @@ func (c *Context) serve(started chan<- error) {
 	if err == nil {
 		err = c.drv.check("cuCtxSetCurrent", api.CtxSetCurrent(c.handle), "")
 	}
-	started <- err
 	if err != nil {
+		if c.handle != 0 {
+			api.PrimaryRelease(c.Device.handle)
+		}
+		started <- err
 		return
 	}
+	started <- nil
 	for open := true; open; {
 		select {
 		case f := <-c.calls:

@@ -124,3 +124,11 @@ func cString(p *byte) string {
 	}
 	return string(b)
 }
+
+// NativeAtomics says whether atomic operations of this GPU on a peer's memory
+// are done by the link itself, as NVLink does.
+func (v *Device) NativeAtomics(peer *Device) bool {
+	const nativeAtomics = 3
+	var x int32
+	return v.drv.api.DeviceP2P(&x, nativeAtomics, v.handle, peer.handle) == success && x != 0
+}

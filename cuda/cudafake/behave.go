@@ -36,6 +36,10 @@ func (d *Driver) behaveDevices(api *cuda.API) {
 		*v = map[cuda.Attribute]int32{cuda.AttrSMs: int32(d.SMs), cuda.AttrMajor: int32(d.Major), cuda.AttrCooperative: 1}[a]
 		return 0
 	}
+	api.DeviceP2P = func(v *int32, _, _, _ int32) cuda.Result {
+		*v = 1
+		return 0
+	}
 	api.DeviceCanAccess = func(can *int32, dev, peer int32) cuda.Result {
 		*can = 1
 		if d.NoPeers || dev == peer {

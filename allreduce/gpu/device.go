@@ -1,0 +1,140 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/cuda"
+	"github.com/ringtopo/ringtopo/cuda/kernels"
+)
+
+// device is one GPU of this process: its thread and what lives on it. All
+// methods but do and close run on the thread.
+type device struct {
+	*cuda.Context
+	ranks       []int // in the order of launches
+	stream      *cuda.Stream
+	start, stop *cuda.Event
+	modules     map[string]*cuda.Module
+	functions   map[string]*cuda.Function
+	arenas      []cuda.Ptr // by place in ranks
+	channels    cuda.Ptr   // [rank][channel] channelWire
+	reports     cuda.Ptr   // the same shape, reportWire; the direct algorithms' by block
+	tables      cuda.Ptr   // works beyond the first, and parts
+	direct      *directMemory
+	launches    []launch // of the run at hand
+	owned       []cuda.Ptr
+}
+
+const tableBytes = 1 << 18
+
+func openDevice(d *cuda.Device, ranks []int, l *allreduce.Layout) (*device, error) {
+	ctx, err := d.Open()
+	if err != nil {
+		return nil, err
+	}
+	g := &device{Context: ctx, ranks: ranks, modules: map[string]*cuda.Module{}, functions: map[string]*cuda.Function{}}
+	if err := g.Do(func() error { return g.set(l) }); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
+// set makes the queue and all memory but that of messages.
+func (g *device) set(l *allreduce.Layout) (err error) {
+	if g.stream, err = g.NewStream(); err != nil {
+		return err
+	}
+	if g.start, err = g.NewEvent(); err != nil {
+		return err
+	}
+	if g.stop, err = g.NewEvent(); err != nil {
+		return err
+	}
+	shape := newArena(l)
+	for range g.ranks {
+		p, err := g.zeroed(shape.bytes(l.Channels()))
+		if err != nil {
+			return fmt.Errorf("FIFOs of %d channels: %w", l.Channels(), err)
+		}
+		g.arenas = append(g.arenas, p)
+	}
+	n := int64(len(g.ranks) * l.Channels())
+	if g.channels, err = g.zeroed(n * int64(unsafe.Sizeof(channelWire{}))); err != nil {
+		return err
+	}
+	if g.reports, err = g.zeroed(max(n, maxLocalRanks*maxDirectBlocks) * int64(unsafe.Sizeof(reportWire{}))); err != nil {
+		return err
+	}
+	if g.tables, err = g.zeroed(tableBytes); err != nil {
+		return err
+	}
+	return g.stream.Synchronize()
+}
+
+// zeroed allocates memory that lasts as long as the device.
+func (g *device) zeroed(n int64) (cuda.Ptr, error) {
+	p, err := g.Alloc(n)
+	if err != nil {
+		return 0, err
+	}
+	g.owned = append(g.owned, p)
+	return p, g.stream.Fill(p, 0, n)
+}
+
+// function finds a kernel, loading its module first where it must.
+func (g *device) function(module, dtype, entry string) (*cuda.Function, error) {
+	key := module + "/" + dtype
+	if f := g.functions[key+"/"+entry]; f != nil {
+		return f, nil
+	}
+	m := g.modules[key]
+	if m == nil {
+		ptx, err := kernels.PTX(module, dtype)
+		if err != nil {
+			return nil, err
+		}
+		if m, err = g.Load(ptx); err != nil {
+			return nil, fmt.Errorf("kernels of %s: %w", key, err)
+		}
+		g.modules[key] = m
+	}
+	f, err := m.Function(entry)
+	if err != nil {
+		return nil, err
+	}
+	g.functions[key+"/"+entry] = f
+	return f, nil
+}
+
+// close frees everything. It goes on after errors, and joins them.
+func (g *device) close() error {
+	err := g.Do(func() error {
+		var errs []error
+		if g.stream != nil {
+			errs = append(errs, g.stream.Synchronize())
+		}
+		for _, p := range g.owned {
+			errs = append(errs, g.Free(p))
+		}
+		g.owned = nil
+		for _, m := range g.modules {
+			errs = append(errs, m.Unload())
+		}
+		for _, e := range []*cuda.Event{g.start, g.stop} {
+			if e != nil {
+				errs = append(errs, e.Destroy())
+			}
+		}
+		if g.stream != nil {
+			errs = append(errs, g.stream.Destroy())
+		}
+		return errors.Join(errs...)
+	})
+	if errors.Is(err, cuda.ErrClosed) {
+		return nil
+	}
+	return errors.Join(err, g.Context.Close())
+}

@@ -1,0 +1,209 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/cuda"
+)
+
+// Executor runs plans on GPUs. It implements allreduce.Executor,
+// allreduce.Tracer and allreduce.HopMeter.
+type Executor struct {
+	layout  *allreduce.Layout
+	opts    Options
+	driver  *cuda.Driver
+	devices []*device
+	seats   []seat // of the ranks of this process, by rank
+	local   []int
+	control *control
+	reach   *reach
+	staging *cuda.HostMemory
+	buffers map[*buffer]struct{}
+	notes   []string
+	group   *group // nil: one process
+	broken  error
+	closed  bool
+	blocks  []allreduce.Block
+}
+
+// seat is where a rank sits: on which device, and in which place there.
+type seat struct {
+	*device
+	place int
+}
+
+// New sets up an executor whose ranks are all in this process. Without a usable
+// GPU the error wraps allreduce.ErrNoDevice.
+func New(l *allreduce.Layout, o Options) (*Executor, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkFault(l, o.Fault, false); err != nil {
+		return nil, err
+	}
+	drv, err := o.openDriver()
+	if err != nil {
+		return nil, err
+	}
+	where, err := place(drv, l.NRanks, o.Devices)
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, seats: make([]seat, l.NRanks)}
+	if e.opts.Limit <= 0 {
+		e.opts.Limit = DefaultLimit
+	}
+	for r := range l.NRanks {
+		e.local = append(e.local, r)
+	}
+	if err := e.open(where); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// open starts the devices, each with all its ranks, and connects them.
+func (e *Executor) open(where []*cuda.Device) error {
+	for _, d := range slices.Compact(slices.SortedFunc(slices.Values(where), byOrdinal)) {
+		var ranks []int
+		for r, at := range where {
+			if at == d {
+				ranks = append(ranks, r)
+			}
+		}
+		g, err := openDevice(d, ranks, e.layout)
+		if err != nil {
+			return fmt.Errorf("GPU %d with ranks %v: %w", d.Ordinal, ranks, err)
+		}
+		e.devices = append(e.devices, g)
+		for i, r := range ranks {
+			e.seats[r] = seat{g, i}
+		}
+	}
+	var err error
+	if e.control, err = newControl(e.devices[0]); err != nil {
+		return err
+	}
+	if e.reach, err = e.explore(); err != nil {
+		return err
+	}
+	e.notes = append(e.notes, e.reach.notes...)
+	return e.connect()
+}
+
+func byOrdinal(a, b *cuda.Device) int { return a.Ordinal - b.Ordinal }
+
+// Name is "gpu".
+func (e *Executor) Name() string { return "gpu" }
+
+// Layout is what it was set up for.
+func (e *Executor) Layout() *allreduce.Layout { return e.layout }
+
+// Local lists the ranks of this process.
+func (e *Executor) Local() []int { return slices.Clone(e.local) }
+
+// Notes say what differs from plain peer access: connections through host
+// memory, and why.
+func (e *Executor) Notes() []string { return slices.Clone(e.notes) }
+
+// Placement is the GPU's ordinal for each rank of this process.
+func (e *Executor) Placement() map[int]int {
+	m := map[int]int{}
+	for _, r := range e.local {
+		m[r] = e.seats[r].Device.Ordinal
+	}
+	return m
+}
+
+// Can says why an algorithm does not run with a protocol.
+func (e *Executor) Can(a allreduce.Algo, p allreduce.Proto) error {
+	reason := ""
+	switch {
+	case int(p) >= allreduce.NumProtos:
+		reason = "unknown protocol"
+	case a == allreduce.Ring && p == allreduce.LL128:
+		reason = e.reach.lineTrouble(e)
+	case a == allreduce.Ring:
+	case a == allreduce.OneShot || a == allreduce.TwoShot:
+		reason = e.directTrouble(a, p)
+	case a == allreduce.Tree:
+		reason = "trees run on the CPU only"
+	default:
+		reason = "it needs hardware that reduces"
+	}
+	if reason == "" {
+		return nil
+	}
+	return &allreduce.UnsupportedError{Executor: e.Name(), Algo: a, Proto: p, Reason: reason}
+}
+
+var errClosed = errors.New("the GPU executor is closed")
+
+// Run executes a plan once and returns when all local ranks are done.
+func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.Args) (allreduce.Timing, error) {
+	switch {
+	case e.closed:
+		return allreduce.Timing{}, errClosed
+	case e.broken != nil:
+		return allreduce.Timing{}, e.broken
+	}
+	if err := e.prepare(p, args); err != nil {
+		return allreduce.Timing{}, fmt.Errorf("GPU executor: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return allreduce.Timing{}, err
+	}
+	elapsed, err := e.execute(ctx)
+	if err != nil {
+		e.broken = fmt.Errorf("GPU executor: after %w: only Close may follow", err)
+		return allreduce.Timing{}, err
+	}
+	return allreduce.Timing{Elapsed: elapsed}, nil
+}
+
+// Close ends all threads and frees all memory, buffers too. A second call does
+// nothing.
+func (e *Executor) Close() error {
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	var errs []error
+	for b := range e.buffers {
+		errs = append(errs, b.Free())
+	}
+	errs = append(errs, e.release())
+	for _, d := range e.devices {
+		errs = append(errs, d.close())
+	}
+	return errors.Join(errs...)
+}
+
+// release frees what belongs to no single device. Devices' queues are empty.
+func (e *Executor) release() error {
+	if len(e.devices) == 0 {
+		return nil
+	}
+	first := e.devices[0]
+	return first.Do(func() error {
+		var errs []error
+		for _, d := range e.devices {
+			errs = append(errs, d.stream.Synchronize())
+		}
+		errs = append(errs, first.FreeHost(e.staging))
+		if e.control != nil {
+			errs = append(errs, first.FreeHost(e.control.memory))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// limit is how long the host waits for kernels that give up by themselves.
+func (e *Executor) limit(launches int) time.Duration {
+	return e.opts.Limit*time.Duration(launches+1) + 5*time.Second
+}
