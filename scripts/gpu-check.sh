@@ -1,0 +1,43 @@
+#!/bin/bash
+# Runs the checks that need GPUs from test binaries that were built elsewhere:
+#
+#   go test -c -o DIR/gpu.test ./allreduce/gpu
+#   scripts/gpu-check.sh DIR OUT PART...
+#
+# Every part has a time limit of its own and leaves a log in OUT.
+set -u
+bin=$(cd "$1" && pwd) out=$2
+shift 2
+
+# part NAME SECONDS TESTS [VAR=VALUE...]: one log, one line of outcome.
+part() {
+  local name=$1 limit=$2 tests=$3
+  shift 3
+  local begin=$SECONDS
+  (cd allreduce/gpu && export "$@" X= && timeout -k 5 "$limit" "$bin/gpu.test" -test.v -test.timeout "$((limit - 2))s" -test.run "$tests" ${FLAGS:-}) >>"$out/$name.log" 2>&1
+  echo "$name: exit $? after $((SECONDS - begin)) s"
+}
+
+for p in "$@"; do
+  case $p in
+  system) { nvidia-smi; nvidia-smi topo -m; uname -a; } >"$out/system.log" 2>&1 ;;
+  startup) part startup 30 'TestStartup|TestMeasureHop|TestGeometry|TestTooManyBlocks' ;;
+  contract) part contract 90 'TestContract$' ;;
+  placement) part placement 150 'TestContractOneGPU|TestContractStaged|TestContractThroughFIFOs' ;;
+  faults) part faults 60 'TestFaults' ;;
+  random) part random 120 'TestRandom' FLAGS="-rapid.checks=${RAPID_CHECKS:-300}" ;;
+  soak) part soak 120 'TestSoak' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
+  ring) part ring 150 'TestSweep' RINGTOPO_SWEEP=ring ;;
+  direct) part direct 120 'TestSweep' RINGTOPO_SWEEP=direct ;;
+  sanitize)
+    for tool in memcheck racecheck; do
+      (cd allreduce/gpu && timeout -k 5 100 compute-sanitizer --tool $tool "$bin/gpu.test" -test.v -test.run 'TestGeometry') >>"$out/sanitize.log" 2>&1
+      echo "$tool: exit $?"
+    done
+    ;;
+  profile)
+    (cd allreduce/gpu && timeout -k 5 100 ncu --clock-control none --set launchstats --section LaunchStats -k regex:ring "$bin/gpu.test" -test.v -test.run 'TestGeometry') >>"$out/profile.log" 2>&1
+    echo "profile: exit $?"
+    ;;
+  esac
+done
