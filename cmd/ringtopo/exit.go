@@ -33,12 +33,6 @@ func usage(format string, args ...any) error {
 	return &codedError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// failed is a result that is not good; a command that has already said why
-// passes an empty text.
-func failed(format string, args ...any) error {
-	return &codedError{exitFailed, fmt.Errorf(format, args...)}
-}
-
 // exitCode maps an error to its code. Before a command runs, every error is one
 // of usage; from then on it is one of the machine unless it says otherwise.
 func exitCode(err error, running bool) int {

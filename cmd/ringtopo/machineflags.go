@@ -170,7 +170,7 @@ func (a *app) noteJob(boxes []job.Box, env *ncclenv.Env) {
 // noGPU adds to the news that there is no driver how to do without.
 func noGPU(err error) error {
 	if errors.Is(err, probe.ErrNoGPU) {
-		return &codedError{exitNoGPU, fmt.Errorf("%w\nName a machine instead: a built-in one with -m v100x4 ('ringtopo machines' lists them), or a file with -m FILE.", err)}
+		return &codedError{exitNoGPU, fmt.Errorf("%w\nName a machine instead: a built-in one with -m v100x4 ('ringtopo machines' lists them), or a file with -m FILE", err)}
 	}
 	return err
 }

@@ -46,7 +46,10 @@ planner gives it, or one given by hand with --ring, which takes the whole messag
   ringtopo schedule --ring "0 1 2" --bytes 1KiB -o mermaid`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.given, c.looped = cmd.Flags().Changed("rank"), cmd.Flags().Changed("loop")
+			given := cmd.Flags().Changed
+			if c.given, c.looped = given("rank"), given("loop"); given("ring") && (given("machine") || given("channel")) {
+				return usage("--ring is a ring by hand: it goes with neither -m nor --channel")
+			}
 			return a.schedule(&c)
 		},
 	}
@@ -57,8 +60,6 @@ planner gives it, or one given by hand with --ring, which takes the whole messag
 	cmd.Flags().IntVar(&c.channel, "channel", 0, "the channel whose ring is shown")
 	cmd.Flags().IntVar(&c.rank, "rank", 0, "only this rank (default all)")
 	cmd.Flags().IntVar(&c.loop, "loop", 0, "only this loop, -1 for the last (default all)")
-	cmd.MarkFlagsMutuallyExclusive("ring", "machine")
-	cmd.MarkFlagsMutuallyExclusive("ring", "channel")
 	return cmd
 }
 
