@@ -92,7 +92,7 @@ func TestFourRanks(t *testing.T) {
 		row(0, schedule.ReduceScatter, schedule.Send, 1, 2, -1, 1),
 		row(1, schedule.ReduceScatter, schedule.RecvReduceSend, 0, 0, 2, 1),
 		row(2, schedule.ReduceScatter, schedule.RecvReduceSend, 3, 1, 2, 1),
-		row(3, schedule.Turn, schedule.RecvReduceCopySend, 2, 3, 2, 1),
+		row(3, schedule.Fused, schedule.RecvReduceCopySend, 2, 3, 2, 1),
 		row(4, schedule.AllGather, schedule.RecvCopySend, 1, 2, 2, 1),
 		row(5, schedule.AllGather, schedule.RecvCopySend, 0, 0, 2, 1),
 		row(6, schedule.AllGather, schedule.Recv, 3, 1, 2, -1),
@@ -285,7 +285,7 @@ func TestMermaid(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	if s := schedule.RecvReduceCopySend.String() + " " + schedule.Turn.String() + " " + schedule.Primitive(9).String() + " " + schedule.Phase(9).String(); s != "recvReduceCopySend turn Primitive(9) Phase(9)" {
+	if s := schedule.RecvReduceCopySend.String() + " " + schedule.Fused.String() + " " + schedule.Primitive(9).String() + " " + schedule.Phase(9).String(); s != "recvReduceCopySend fused Primitive(9) Phase(9)" {
 		t.Error(s)
 	}
 }

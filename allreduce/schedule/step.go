@@ -44,11 +44,11 @@ type Phase uint8
 // Phases. The primitive that ends the first half begins the second.
 const (
 	ReduceScatter Phase = iota
-	Turn
+	Fused
 	AllGather
 )
 
-var phaseNames = [...]string{"reduce-scatter", "turn", "all-gather"}
+var phaseNames = [...]string{"reduce-scatter", "fused", "all-gather"}
 
 func (p Phase) String() string {
 	if int(p) < len(phaseNames) {
@@ -66,7 +66,7 @@ func (p Primitive) Phase() Phase {
 	case Send, RecvReduceSend:
 		return ReduceScatter
 	case RecvReduceCopySend:
-		return Turn
+		return Fused
 	}
 	return AllGather
 }
