@@ -49,11 +49,26 @@ func (b *builder) busID(e *Element, key string) (topo.BusID, error) {
 	if !ok {
 		return 0, b.doc.nonsense(e, key+" is missing", form)
 	}
-	digits := strings.NewReplacer(":", "", ".", "").Replace(text)
-	if _, err := strconv.ParseUint(digits, 16, 64); err != nil || len(digits) > 16 || !strings.Contains(text, ":") {
+	if !isAddress(text) {
 		return 0, b.doc.nonsense(e, key+" "+quote(text)+" is no PCI address", form)
 	}
 	return topo.ParseBusID(text), nil
+}
+
+// isAddress tells whether a text is up to 16 hexadecimal digits in groups.
+func isAddress(s string) bool {
+	digits, groups := 0, 1
+	for i := range len(s) {
+		switch {
+		case s[i] == ':':
+			groups++
+		case strings.IndexByte("0123456789abcdefABCDEF", s[i]) >= 0:
+			digits++
+		case s[i] != '.':
+			return false
+		}
+	}
+	return groups > 1 && digits > 0 && digits <= 16
 }
 
 // numa is a cpu's number; index is its place in the file.
