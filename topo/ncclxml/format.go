@@ -85,7 +85,7 @@ func (d *Document) expectNCCL() error {
 func (d *Document) expectVersion() error {
 	version, ok := d.Root.Get("version")
 	if ok && cnum.Int32(version) != 1 {
-		return d.other("version "+quote(version)+" of <"+d.Root.Name+">, only 1 is known", "")
+		return d.other("version "+quote(version)+" of <"+d.Root.Name+">, only 1 is known", `if the file is in NCCL's format, write version="1"`)
 	}
 	return nil
 }

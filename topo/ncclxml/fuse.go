@@ -95,7 +95,7 @@ func (v *view) owns(e *Element, depth int) bool {
 // clone copies the part of e that the view has; whole means all of it.
 func (v *view) clone(e *Element, depth int, whole bool) *Element {
 	c := *e
-	c.Attrs = v.attrs(e, depth, whole)
+	c.Attrs = slices.Clone(v.attrs(e, depth, whole))
 	c.Children = nil
 	whole = whole || v.keeps(e, depth)
 	for _, child := range accepted(e) {

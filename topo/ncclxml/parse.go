@@ -1,6 +1,7 @@
 package ncclxml
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func (p *parser) start(t xml.StartElement) error {
 	if err := p.admit(e, t); err != nil {
 		return err
 	}
-	e.SelfClosed = strings.HasSuffix(string(p.src.token), "/>")
+	e.SelfClosed = bytes.HasSuffix(p.src.token, []byte("/>"))
 	for _, a := range t.Attr {
 		key := rawName(a.Name)
 		if _, twice := e.Get(key); twice {
@@ -163,7 +164,7 @@ func (p *parser) readError(err error) error {
 		return p.truncated()
 	case errors.As(err, &syntax):
 		p.line = syntax.Line
-		return p.syntax(beginning(syntax.Msg, maxMessage), "")
+		return p.syntax(beginning(syntax.Msg, maxMessage), "correct the XML there, or get the file anew")
 	}
 	if strings.HasPrefix(err.Error(), "xml: ") { // encoding or version of the declaration
 		return p.syntax(strings.TrimPrefix(err.Error(), "xml: "), "save the file as UTF-8, XML version 1.0")

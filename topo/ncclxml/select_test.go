@@ -211,6 +211,8 @@ func TestSelectLeavesTheDocumentAlone(t *testing.T) {
 		if _, err := d.Select(nil); err != nil {
 			t.Fatal(err)
 		}
+		job := chosen(t, d)
+		job.Root.Children[0].Set("numaid", "changed")
 		if written(t, d) != before {
 			t.Errorf("%s changed", file)
 		}
