@@ -131,12 +131,21 @@ func writeOnePlan(w io.Writer, p *planned, l *plan.Launch) error {
 		{"Launch", fmt.Sprintf("grid %d, block %d, channels %s (mask %#x)", l.Grid(), l.Plan.Threads, channelText(work), l.Plan.Mask)},
 		{"Kernel", l.Kernel},
 		{"FIFO", fmt.Sprintf("%s in %d steps of %s", sizeText(int64(work.StepBytes*allreduce.FIFODepth)), allreduce.FIFODepth, sizeText(int64(work.StepBytes)))},
-		{"Slice", fmt.Sprintf("%d of %d steps of a chunk, %s", work.SliceSteps, work.ChunkSteps, sizeText(int64(work.SliceBytes())))},
+		{"Slice", sliceText(work)},
 		{"Chunk", fmt.Sprintf("up to %s of data, %d grains of %d bytes", sizeText(int64(d.Lo.ChunkBytes)), d.Lo.Grains(work.Proto), work.Proto.Grain())},
 	})
 	fmt.Fprintf(w, "%s\n\n", t.Render())
 	_, err := fmt.Fprintln(w, partTable(work).Render())
 	return err
+}
+
+// sliceText says what is handed over at a time.
+func sliceText(w *allreduce.Work) string {
+	size := sizeText(int64(w.SliceBytes()))
+	if w.SliceSteps == w.ChunkSteps {
+		return fmt.Sprintf("a whole chunk: one step of %s, flags included", size)
+	}
+	return fmt.Sprintf("%d of %d steps of a chunk, %s", w.SliceSteps, w.ChunkSteps, size)
 }
 
 // timeTable has the predicted time of every algorithm and protocol, the chosen
