@@ -23,6 +23,7 @@ type app struct {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.newMachines(),
+		a.newProbe(),
 		a.newTopo(),
 		a.newRings(),
 		a.newSchedule(),
