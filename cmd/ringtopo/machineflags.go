@@ -23,6 +23,7 @@ type machineFlags struct {
 	nodes    int
 	gpus     string
 	set      []string
+	matrix   matrixFlags
 	// reads, where set, looks up what else the command wants of NCCL's
 	// variables, so that they count as having acted.
 	reads func(*ncclenv.Env)
@@ -42,6 +43,7 @@ func (a *app) addBoxFlags(cmd *cobra.Command) *machineFlags {
 		"auto, a built-in name, a file, a recorded folder, or - for stdin; several times: one node each")
 	cmd.Flags().StringVar(&f.gpus, "gpus", "", "take only these GPUs, in this order, for example 0,2,3")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "set one of NCCL's variables, NAME=VALUE")
+	f.matrix.register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("machine", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return append(machines.Names(), job.Auto), cobra.ShellCompDirectiveDefault
 	})
@@ -58,7 +60,11 @@ func (a *app) open(f *machineFlags) ([]*job.Machine, []int, *ncclenv.Env, error)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	src := job.Source{Stdin: a.in, Sources: probe.System(), Env: env, Set: set}
+	matrix, err := f.matrix.options()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	src := job.Source{Stdin: a.in, Sources: probe.System(), Env: env, Set: set, Matrix: matrix}
 	ms := make([]*job.Machine, len(f.machines))
 	for i, name := range f.machines {
 		if j := slices.Index(f.machines[:i], name); j >= 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringtopo/ringtopo/topo/machinejson"
 	"github.com/ringtopo/ringtopo/topo/machines"
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
 )
@@ -66,9 +67,10 @@ func (a *app) newMachinesShow() *cobra.Command {
 	var o *output
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Prints a built-in machine as topology XML",
+		Short: "Prints a built-in machine as topology XML or JSON",
 		Long: `Prints a built-in machine in NCCL's topology format: what NCCL_TOPO_FILE takes,
-and a start for a file of your own.`,
+and a start for a file of your own. As JSON it is the same in words and numbers;
+-m takes both.`,
 		Example: `  ringtopo machines show v100x4
   ringtopo machines show dgx-a100 --out dgx-a100.xml`,
 		Args: cobra.ExactArgs(1),
@@ -76,13 +78,33 @@ and a start for a file of your own.`,
 			return machines.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			format, err := o.resolve()
+			if err != nil {
+				return err
+			}
 			doc, err := machines.Open(args[0])
 			if err != nil {
 				return err
 			}
-			return a.emit(o, func(w io.Writer) error { return ncclxml.Encode(w, doc) })
+			return a.emit(o, func(w io.Writer) error { return writeMachine(w, format, doc) })
 		},
 	}
-	o = a.addOutput(cmd, "xml")
+	o = a.addOutput(cmd, "xml", "json", "yaml")
 	return cmd
+}
+
+// writeMachine writes a machine as topology XML, or in words and numbers.
+func writeMachine(w io.Writer, format string, doc *ncclxml.Document) error {
+	if format == "xml" {
+		return ncclxml.Encode(w, doc)
+	}
+	all, err := doc.Select(nil)
+	if err != nil {
+		return err
+	}
+	sys, err := all.System()
+	if err != nil {
+		return err
+	}
+	return encode(w, format, machinejson.New(sys, doc.Name))
 }

@@ -20,11 +20,11 @@ type output struct {
 	formats      []string // the first is the default
 }
 
-// suffixes are the formats that a file's suffix asks for.
-var suffixes = map[string]string{
-	".json": "json", ".yaml": "yaml", ".yml": "yaml", ".xml": "graph-xml",
-	".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot",
-	".csv": "csv", ".md": "markdown", ".mmd": "mermaid", ".txt": "text",
+// suffixes are the formats that a file's suffix may ask for.
+var suffixes = map[string][]string{
+	".json": {"json"}, ".yaml": {"yaml"}, ".yml": {"yaml"}, ".xml": {"xml", "graph-xml"},
+	".svg": {"svg"}, ".png": {"png"}, ".dot": {"dot"}, ".gv": {"dot"},
+	".csv": {"csv"}, ".md": {"markdown"}, ".mmd": {"mermaid"}, ".txt": {"text"},
 }
 
 // addOutput gives a command -o and --out. The first format is the default.
@@ -40,10 +40,7 @@ func (a *app) addOutput(cmd *cobra.Command, formats ...string) *output {
 func (o *output) resolve() (string, error) {
 	format := o.format
 	if format == "" && o.file != "" {
-		format = suffixes[strings.ToLower(filepath.Ext(o.file))]
-		if !slices.Contains(o.formats, format) {
-			format = ""
-		}
+		format = o.bySuffix(strings.ToLower(filepath.Ext(o.file)))
 	}
 	if format == "" {
 		format = o.formats[0]
@@ -52,6 +49,17 @@ func (o *output) resolve() (string, error) {
 		return "", usage("format %q is not one of %s", format, strings.Join(o.formats, ", "))
 	}
 	return format, nil
+}
+
+// bySuffix gives the format that a suffix asks for, "" if it asks for none of
+// the command's.
+func (o *output) bySuffix(suffix string) string {
+	for _, format := range suffixes[suffix] {
+		if slices.Contains(o.formats, format) {
+			return format
+		}
+	}
+	return ""
 }
 
 // emit writes the result to stdout, or to the file asked for: first beside it,

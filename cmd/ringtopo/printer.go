@@ -7,7 +7,7 @@ import "bytes"
 const maxWidth = 100
 
 // printer lays out compact JSON for people: what is short stands on one line,
-// and so does every list of numbers or texts, however long.
+// and so does every list of numbers, however long.
 type printer struct {
 	text []byte // compact JSON, from the next value on
 	out  []byte
@@ -17,7 +17,7 @@ type printer struct {
 func (p *printer) value(indent string) {
 	n := valueEnd(p.text)
 	v := p.text[:n]
-	if !isComposite(v) || len(v)+len(indent) <= maxWidth || isFlatList(v) {
+	if !isComposite(v) || len(v)+len(indent) <= maxWidth || isNumberList(v) {
 		p.oneLine(v)
 		p.text = p.text[n:]
 		return
@@ -64,20 +64,9 @@ func (p *printer) oneLine(v []byte) {
 
 func isComposite(v []byte) bool { return v[0] == '[' || v[0] == '{' }
 
-// isFlatList says whether a value is a list that holds no list and no object.
-func isFlatList(v []byte) bool {
-	if v[0] != '[' {
-		return false
-	}
-	for i := 1; i < len(v); i++ {
-		switch v[i] {
-		case '"':
-			i += stringEnd(v[i:]) - 1
-		case '[', '{':
-			return false
-		}
-	}
-	return true
+// isNumberList says whether a value is a list of nothing but numbers.
+func isNumberList(v []byte) bool {
+	return v[0] == '[' && bytes.IndexAny(v[1:], `["{`) < 0
 }
 
 // valueEnd is the length of the value that text starts with.

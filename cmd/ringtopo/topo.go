@@ -72,7 +72,11 @@ func (a *app) topo(f *machineFlags, o *output, names []string) error {
 	}
 	return a.emit(o, func(w io.Writer) error {
 		if format != "text" {
-			return encode(w, format, newTopoJSON(boxes[0]))
+			out, err := newTopoJSON(boxes[0])
+			if err != nil {
+				return err
+			}
+			return encode(w, format, out)
 		}
 		for i, v := range views {
 			if i > 0 {

@@ -48,9 +48,12 @@ type pathJSON struct {
 	Hops int            `json:"hops"`
 }
 
-func newTopoJSON(b job.Box) topoJSON {
+func newTopoJSON(b job.Box) (topoJSON, error) {
 	gpus, nets := byRank(b.Graph), byDev(b.Graph)
-	words := b.Words()
+	words, err := b.Words()
+	if err != nil {
+		return topoJSON{}, err
+	}
 	out := topoJSON{
 		Schema: "ringtopo.topo/v1", Machine: []string{b.Machine.Name},
 		GPUs: []gpuJSON{}, NICs: []nicJSON{},
@@ -66,7 +69,7 @@ func newTopoJSON(b job.Box) topoJSON {
 	for _, n := range nets {
 		out.NICs = append(out.NICs, nicJSON{n.Net.Dev, n.Net.Name, float64(n.Net.BW) * 8, homes[n]})
 	}
-	return out
+	return out, nil
 }
 
 func pathRow(g *graph.Graph, from *graph.Node, to []*graph.Node) []pathJSON {

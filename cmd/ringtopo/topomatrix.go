@@ -15,7 +15,10 @@ PHB = a CPU   NODE = host bridges of one NUMA domain   SYS = NUMA domains
 `
 
 func writeSMIMatrix(w io.Writer, b job.Box) error {
-	words := b.Words()
+	words, err := b.Words()
+	if err != nil {
+		return err
+	}
 	gpus, nets := byRank(b.Graph), byDev(b.Graph)
 	fmt.Fprintln(w, "In nvidia-smi's words:")
 	tw := matrixWriter(w, gpus, nets)
@@ -32,7 +35,7 @@ func writeSMIMatrix(w io.Writer, b job.Box) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, smiLegend+nicLegend(nets))
+	_, err = io.WriteString(w, smiLegend+nicLegend(nets))
 	return err
 }
 

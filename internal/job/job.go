@@ -3,7 +3,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ringtopo/ringtopo/connect"
 	"github.com/ringtopo/ringtopo/graph"
@@ -107,7 +106,7 @@ func Assumed(boxes []Box) []string {
 		}
 		seen[b.Machine] = true
 		for _, a := range b.System.Assumed {
-			out = append(out, strings.TrimPrefix(a.Where+": "+a.What, ": "))
+			out = append(out, sentence(a))
 		}
 	}
 	return out

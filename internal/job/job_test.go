@@ -155,7 +155,7 @@ func TestGraphFileActs(t *testing.T) {
 }
 
 func TestErrorsNameTheMachine(t *testing.T) {
-	m, err := read(strings.NewReader(strings.ReplaceAll(tiny, "<gpu dev=\"0\" sm=\"80\" rank=\"0\" gdr=\"1\"/>", "")), "box.xml")
+	m, err := (Source{}).read(strings.NewReader(strings.ReplaceAll(tiny, "<gpu dev=\"0\" sm=\"80\" rank=\"0\" gdr=\"1\"/>", "")), "box.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestErrorsNameTheMachine(t *testing.T) {
 }
 
 func TestAssumedOncePerMachine(t *testing.T) {
-	m, err := read(strings.NewReader(strings.ReplaceAll(tiny, ` link_width="16"`, "")), "box.xml")
+	m, err := (Source{}).read(strings.NewReader(strings.ReplaceAll(tiny, ` link_width="16"`, "")), "box.xml")
 	if err != nil {
 		t.Fatal(err)
 	}

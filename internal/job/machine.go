@@ -1,8 +1,12 @@
 package job
 
 import (
+	"strings"
+
+	"github.com/ringtopo/ringtopo/topo"
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
 	"github.com/ringtopo/ringtopo/topo/probe"
+	"github.com/ringtopo/ringtopo/topo/smi"
 )
 
 // Machine is a machine that a user named. One value may stand for several
@@ -10,8 +14,9 @@ import (
 type Machine struct {
 	Name string // as the user gave it
 
-	doc *ncclxml.Document
-	ask func(gpus []int) (*probe.Result, error) // a machine that answers, live or recorded
+	doc    *ncclxml.Document
+	matrix *smi.Matrix                             // what doc was made of, if it was
+	ask    func(gpus []int) (*probe.Result, error) // a machine that answers, live or recorded
 }
 
 // Select gives the machine as the ranks of a job on the given GPUs see it: rank
@@ -21,7 +26,7 @@ type Machine struct {
 func (m *Machine) Select(gpus []int) (doc *ncclxml.Document, notes []string, err error) {
 	if m.ask == nil {
 		doc, err = m.doc.Select(gpus)
-		return doc, nil, err
+		return doc, m.passedOver(), err
 	}
 	r, err := m.ask(gpus)
 	if err != nil {
@@ -29,3 +34,17 @@ func (m *Machine) Select(gpus []int) (doc *ncclxml.Document, notes []string, err
 	}
 	return r.Document, r.Notes, nil
 }
+
+// passedOver lists what of a matrix was not used.
+func (m *Machine) passedOver() (notes []string) {
+	if m.matrix == nil {
+		return nil
+	}
+	for _, a := range m.matrix.Notes {
+		notes = append(notes, sentence(a))
+	}
+	return notes
+}
+
+// sentence gives an assumption with its place.
+func sentence(a topo.Assumption) string { return strings.TrimPrefix(a.Where+": "+a.What, ": ") }

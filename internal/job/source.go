@@ -10,9 +10,11 @@ import (
 	"os"
 
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
+	"github.com/ringtopo/ringtopo/topo/machinejson"
 	"github.com/ringtopo/ringtopo/topo/machines"
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
 	"github.com/ringtopo/ringtopo/topo/probe"
+	"github.com/ringtopo/ringtopo/topo/smi"
 )
 
 // Names with a meaning of their own.
@@ -29,6 +31,8 @@ type Source struct {
 	// Env are NCCL's variables. Recordings know their own, and those of Set.
 	Env *ncclenv.Env
 	Set map[string]string
+	// Matrix says what the text of nvidia-smi topo -m does not.
+	Matrix smi.Options
 }
 
 // Open finds a machine: the live one for "auto", a built-in one by its name,
@@ -40,7 +44,7 @@ func (s Source) Open(name string) (*Machine, error) {
 	case Auto:
 		return s.live()
 	case Stdin:
-		return read(s.Stdin, "standard input")
+		return s.read(s.Stdin, "standard input")
 	}
 	doc, unknown := machines.Open(name)
 	if unknown == nil {
@@ -62,7 +66,7 @@ func (s Source) Open(name string) (*Machine, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	return read(f, name)
+	return s.read(f, name)
 }
 
 // missingError says that a path leads nowhere.
@@ -121,7 +125,7 @@ func (s Source) recording(dir string) (*Machine, error) {
 }
 
 // read recognises a file by its first bytes.
-func read(r io.Reader, name string) (*Machine, error) {
+func (s Source) read(r io.Reader, name string) (*Machine, error) {
 	b := bufio.NewReader(r)
 	switch first, err := firstByte(b); {
 	case errors.Is(err, io.EOF):
@@ -134,8 +138,18 @@ func read(r io.Reader, name string) (*Machine, error) {
 			return nil, err
 		}
 		return &Machine{Name: name, doc: doc}, nil
+	case first == '{':
+		sys, err := machinejson.Decode(b, name)
+		if err != nil {
+			return nil, err
+		}
+		return &Machine{Name: name, doc: ncclxml.FromSystem(sys, name)}, nil
 	}
-	return nil, fmt.Errorf("%s is neither topology XML nor the text of nvidia-smi topo -m", name)
+	m, err := smi.Parse(b, name, s.Matrix)
+	if err != nil {
+		return nil, err
+	}
+	return &Machine{Name: name, doc: ncclxml.FromSystem(m.System, name), matrix: m.Matrix}, nil
 }
 
 // firstByte looks at the first byte that is neither space nor a byte order

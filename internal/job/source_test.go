@@ -36,7 +36,7 @@ func TestReadRecognisesContent(t *testing.T) {
 		"comment first":   "<!-- a machine -->\n" + tiny,
 	}
 	for name, text := range good {
-		m, err := read(strings.NewReader(text), name)
+		m, err := (Source{}).read(strings.NewReader(text), name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -47,18 +47,19 @@ func TestReadRecognisesContent(t *testing.T) {
 	}
 	bad := map[string]string{
 		"":                   "is empty",
-		" \n\t":              "neither topology XML nor",
-		"hello":              "neither topology XML nor",
+		" \n\t":              "x: ",
+		"hello":              "x: ",
+		"{}":                 "the schema is",
 		"<graphs/>":          "graph file",
 		"<system version=\"": "the file ends",
 	}
 	for text, want := range bad {
-		if _, err := read(strings.NewReader(text), "x"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Source{}).read(strings.NewReader(text), "x"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v does not say %q", text, err, want)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := read(iotest.ErrReader(broken), "x"); !errors.Is(err, broken) {
+	if _, err := (Source{}).read(iotest.ErrReader(broken), "x"); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ringtopo/ringtopo/graph"
 	"github.com/ringtopo/ringtopo/topo"
 )
 
@@ -144,5 +145,22 @@ func pciWord(a, b place, meet string) string {
 	return "PXB"
 }
 
-// Words gives the distances of a box in nvidia-smi's words.
-func (b Box) Words() Words { return SMIWords(b.System) }
+// Words gives the distances of a box in nvidia-smi's words: its own, where the
+// machine was read from them.
+func (b Box) Words() (Words, error) {
+	if b.Machine.matrix == nil {
+		return SMIWords(b.System), nil
+	}
+	gpus := slices.SortedFunc(slices.Values(b.Graph.NodesOf(graph.GPU)), func(x, y *graph.Node) int {
+		return cmp.Compare(x.GPU.Rank, y.GPU.Rank)
+	})
+	devs := make([]int, len(gpus))
+	for i, g := range gpus {
+		devs[i] = g.GPU.Dev
+	}
+	m, err := b.Machine.matrix.Select(devs)
+	if err != nil {
+		return Words{}, fmt.Errorf("%s: %w", b.Machine.Name, err)
+	}
+	return Words{GPU: m.GPU, NIC: m.NIC}, nil
+}

@@ -15,7 +15,7 @@ func words(t *testing.T, name string) Words {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return boxes[0].Words()
+	return SMIWords(boxes[0].System)
 }
 
 func table(rows [][]string) []string {
@@ -77,7 +77,7 @@ func TestSwitchesAndSockets(t *testing.T) {
 	const cpu = `<cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="23" modelid="49" affinity="ff">`
 	text := `<system version="1">` + cpu +
 		bridge("a0", bridge("a1", one("0")+one("1"))+one("2")) + one("3") + `</cpu></system>`
-	m, err := read(strings.NewReader(text), "box.xml")
+	m, err := (Source{}).read(strings.NewReader(text), "box.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestSwitchesAndSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"X PIX PXB PHB", "PIX X PXB PHB", "PXB PXB X PHB", "PHB PHB PHB X"}
-	if diff := cmp.Diff(want, table(boxes[0].Words().GPU)); diff != "" {
+	if diff := cmp.Diff(want, table(SMIWords(boxes[0].System).GPU)); diff != "" {
 		t.Error(diff)
 	}
 }
