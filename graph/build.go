@@ -65,7 +65,10 @@ func (b *builder) build(sys *topo.System) error {
 		return err
 	}
 	for _, cpu := range b.g.nodes[CPU] {
-		sortUplinks(cpu, nil)
+		// Below a CPU there are at most all switches and a device.
+		if err := sortUplinks(cpu, nil, len(b.g.nodes[PCI])+2); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (b *builder) addNVLinks(n *Node, gpu *topo.GPU, system int64) error {
 		if peer == nil {
 			continue // a GPU that is not in this job
 		}
-		bw := float32(l.Count) * NVLinkBW(gpu.SM)
+		bw := float32(float32(l.Count) * NVLinkBW(n.GPU.SM))
 		if err := connect(n, peer, LinkNVL, bw); err != nil {
 			return err
 		}

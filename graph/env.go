@@ -25,7 +25,7 @@ var oldLevels = [...]PathType{LOC, PIX, PXB, PHB, SYS, SYS}
 // set.
 func levelFrom(env Env, disable, name string) *PathType {
 	level := LOC
-	if disable != "" && env.Int(disable, 0) == 1 {
+	if disable != "" && int32(env.Int(disable, 0)) == 1 {
 		return &level
 	}
 	text, ok := env.String(name)
@@ -38,6 +38,7 @@ func levelFrom(env Env, disable, name string) *PathType {
 	if text[0] < '0' || text[0] > '9' {
 		return nil
 	}
-	level = oldLevels[min(env.Int(name, 0), int64(len(oldLevels)-1))]
+	old := int(int32(env.Int(name, 0)))
+	level = oldLevels[min(max(old, 0), len(oldLevels)-1)]
 	return &level
 }

@@ -69,8 +69,12 @@ func reverse(l *Link) *Link {
 	return nil
 }
 
-// sortUplinks moves each PCI node's link to its parent behind the others.
-func sortUplinks(n, up *Node) {
+// sortUplinks moves each PCI node's link to its parent behind the others, down
+// to so many levels.
+func sortUplinks(n, up *Node, levels int) error {
+	if levels == 0 {
+		return fmt.Errorf("%w: the PCI links around %s form a circle", ErrNonsense, n)
+	}
 	if up != nil {
 		i := slices.IndexFunc(n.Links, func(l *Link) bool { return l.To == up })
 		if i >= 0 {
@@ -80,9 +84,12 @@ func sortUplinks(n, up *Node) {
 	}
 	for _, l := range n.Links {
 		if l.Type == LinkPCI && l.To != up {
-			sortUplinks(l.To, n)
+			if err := sortUplinks(l.To, n, levels-1); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // remove takes a node out, with every link that leads to it.

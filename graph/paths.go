@@ -57,6 +57,10 @@ func (g *Graph) searchFrom(base *Node) error {
 		next = next[:0]
 		for _, x := range frontier {
 			for _, l := range x.Links {
+				// Even a link that may not be used makes its far end's entries.
+				if l.To.paths[t] == nil {
+					l.To.paths[t] = g.newPaths(t, DIS)
+				}
 				if x != base && x.Type == GPU && !g.mayRelay(l, x.paths[t][i]) {
 					continue
 				}
@@ -84,9 +88,6 @@ func (g *Graph) mayRelay(l *Link, p Path) bool {
 // it. The path runs from the far end to base, hence over the links back.
 func (g *Graph) extend(x *Node, l *Link, t NodeType, base int) (bool, error) {
 	r := l.To
-	if r.paths[t] == nil {
-		r.paths[t] = g.newPaths(t, DIS)
-	}
 	p, old := x.paths[t][base], &r.paths[t][base]
 	bw := min(p.BW, l.BW)
 	if old.BW != 0 && old.Hops() <= p.Hops() || old.BW >= bw {
@@ -130,18 +131,26 @@ func stepType(x *Node, l *Link, p Path, hops int) PathType {
 	return LOC
 }
 
-// checkReached refuses machines that fall apart: NCCL would read paths that do
-// not exist.
+// checkReached refuses machines in which GPUs and networks fall apart: NCCL
+// would read paths that do not exist. Without relays it never asks for those
+// from a network.
 func (g *Graph) checkReached() error {
-	for _, n := range slices.Concat(g.nodes[GPU], g.nodes[NET]) {
-		for _, t := range []NodeType{GPU, CPU, NET} {
-			if len(g.nodes[t]) > 0 && n.paths[t] == nil {
-				return fmt.Errorf("%w: no way leads from %s to any %s; are all parts of the machine joined "+
-					"(a numaid of -1 beside others, or several hosts in one file, are not)?", ErrNonsense, n, t)
-			}
+	for _, gpu := range g.nodes[GPU] {
+		if len(g.nodes[NET]) > 0 && gpu.paths[NET] == nil {
+			return unreached(gpu, NET)
+		}
+	}
+	for _, net := range g.nodes[NET] {
+		if !g.opt.NoPXN && net.paths[GPU] == nil {
+			return unreached(net, GPU)
 		}
 	}
 	return nil
+}
+
+func unreached(from *Node, to NodeType) error {
+	return fmt.Errorf("%w: no way leads from %s to any %s; are all parts of the machine joined "+
+		"(a numaid of -1 beside others, or several hosts in one file, are not)?", ErrNonsense, from, to)
 }
 
 // detour replaces the path from src to dst by one through via.
@@ -165,7 +174,7 @@ func (g *Graph) detour(src, dst, via *Node) error {
 func (g *Graph) detourByCPU(src, dst, gpu *Node) error {
 	cpu := g.localCPU(gpu)
 	if cpu == nil {
-		return fmt.Errorf("%w: no CPU is found for %s", ErrNonsense, gpu)
+		return unreached(gpu, CPU)
 	}
 	return g.detour(src, dst, cpu)
 }
@@ -206,15 +215,16 @@ func ownBW(n *Node) float32 {
 	return max(pci, nvl)
 }
 
-// localCPU is the CPU with the fewest hops from a GPU. One that cannot be
-// reached counts as no hops, and the one after it always wins.
+// localCPU is the CPU with the fewest hops from a GPU, nil where none was
+// reached. Beside others, one that cannot be reached counts as no hops, and the
+// one after it always wins.
 func (g *Graph) localCPU(n *Node) *Node {
 	var best *Node
 	minHops := 0
-	for i, cpu := range g.nodes[CPU] {
-		hops := n.paths[CPU][i].Hops()
+	for i, p := range n.paths[CPU] {
+		hops := p.Hops()
 		if minHops == 0 || hops < minHops {
-			best, minHops = cpu, hops
+			best, minHops = g.nodes[CPU][i], hops
 		}
 	}
 	return best

@@ -37,20 +37,24 @@ func (g *Graph) flattenSwitches() error {
 }
 
 // lowerHalves takes p's links to switches of the same chip out and names them.
-func lowerHalves(p *Node, gen int) []*Node {
-	var subs []*Node
+func lowerHalves(p *Node, gen int) []NodeID {
+	var subs []NodeID
 	p.Links = slices.DeleteFunc(p.Links, func(l *Link) bool {
 		if l.To.Type != PCI || switchGeneration(l.To.PCI.Device, 1) != gen {
 			return false
 		}
-		subs = append(subs, l.To)
+		subs = append(subs, l.To.NodeID)
 		return true
 	})
 	return subs
 }
 
-func (g *Graph) absorb(p *Node, subs []*Node) error {
-	for _, s := range subs {
+func (g *Graph) absorb(p *Node, subs []NodeID) error {
+	for _, id := range subs {
+		s := g.find(PCI, id)
+		if s == nil {
+			continue // joined to p twice, and already gone
+		}
 		for _, l := range s.Links {
 			if l.To == p {
 				continue
@@ -62,9 +66,7 @@ func (g *Graph) absorb(p *Node, subs []*Node) error {
 				l.To.Links[i].To = p
 			}
 		}
-		if i := slices.Index(g.nodes[PCI], s); i >= 0 {
-			g.remove(s)
-		}
+		g.remove(s)
 	}
 	return nil
 }

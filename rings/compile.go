@@ -25,11 +25,11 @@ type machine struct {
 	gpuToGPU, gpuToNet, netToGPU []path // row by row
 	gpuToNVS, nvsToGPU           []path // of the first NVSwitch
 
-	pciLinks   [][2]int32      // per GPU: its PCI link and the one back; -1: none
-	candidates [][]candidate   // per GPU: the others it reaches, best first
-	netChoices map[int][]int   // by [machine.choiceKey]
-	localNets  [][]*graph.Node // per GPU
-	localGPUs  []int           // per network; -1: none
+	pciLinks   [][2]int32    // per GPU: its PCI link and the one back; -1: none
+	candidates [][]candidate // per GPU: the others it reaches, best first
+	netChoices map[int][]int // by [machine.choiceKey]
+	localNets  [][]int       // per GPU: its own networks, in turn
+	localGPUs  []int         // per network; -1: none
 }
 
 // network is what the search compares of a network device.
@@ -81,8 +81,8 @@ func compile(g *graph.Graph) (*machine, error) {
 		maxBW: g.MaxBW, totalBW: g.TotalBW,
 		netChoices: map[int][]int{},
 	}
-	if m.nGPU == 0 || m.nGPU > 64 {
-		return nil, fmt.Errorf("%w: a search needs 1 to 64 GPUs in a node, not %d", graph.ErrNonsense, m.nGPU)
+	if m.nGPU == 0 {
+		return nil, fmt.Errorf("%w: there is no GPU to search from", graph.ErrNonsense)
 	}
 	if cpus := g.NodesOf(graph.CPU); len(cpus) > 0 {
 		m.amd = cpus[0].CPU.Arch == topo.ArchX86 && cpus[0].CPU.Vendor == topo.VendorAMD
@@ -121,7 +121,6 @@ func (m *machine) compileNodes(g *graph.Graph) {
 			m.minSM = n.GPU.SM
 		}
 		m.pciLinks = append(m.pciLinks, pciLinks(n))
-		m.localNets = append(m.localNets, g.LocalNets(n))
 	}
 	nets := g.NodesOf(graph.NET)
 	for _, n := range nets {
@@ -136,6 +135,23 @@ func (m *machine) compileNodes(g *graph.Graph) {
 		}
 		m.localGPUs = append(m.localGPUs, local)
 	}
+	for _, n := range g.NodesOf(graph.GPU) {
+		m.localNets = append(m.localNets, m.turns(g.LocalNets(n)))
+	}
+}
+
+// turns gives the indexes of a GPU's networks for channels 0, 1, ... until the
+// first comes round again.
+func (m *machine) turns(nets []*graph.Node) []int {
+	var turns []int
+	for _, n := range nets[:min(len(nets), MaxChannels)] {
+		i := m.nets[n.Index].first
+		if len(turns) > 0 && i == turns[0] {
+			break
+		}
+		turns = append(turns, i)
+	}
+	return turns
 }
 
 // pciLinks finds a GPU's first PCI link that has one back.

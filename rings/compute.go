@@ -114,13 +114,13 @@ func (o *outer) alwaysCross() int {
 func (o *outer) prepare() {
 	b := &o.best
 	if b.pattern == NVLS {
-		b.maxChannels = o.nGPU
+		b.maxChannels = min(o.nGPU, MaxChannels)
 	}
 	if o.nGPU == 1 && b.pattern != Ring {
 		b.pattern = Tree
 	}
 	if o.nNet == 0 && b.pattern == NVLS {
-		b.minChannels, b.maxChannels = o.nGPU, o.nGPU
+		b.minChannels = b.maxChannels
 	}
 	o.try.copyFrom(b, o.nGPU)
 	total := o.totalBW
@@ -138,7 +138,7 @@ func (o *outer) setSpeed() { o.try.bwIntra, o.try.bwInter = o.speeds[o.si], o.sp
 // run makes one search with the demands as they stand in try.
 func (o *outer) run() {
 	o.time = timeoutOwn
-	if o.try.sameChannels == 1 {
+	if o.try.sameChannels != 0 {
 		o.time = timeoutSame
 	}
 	o.try.nChannels = 0

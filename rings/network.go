@@ -63,7 +63,7 @@ func (s *searcher) startFromNet(x int, bw float32, p plan, time *int) {
 		g := s.try.intra[(ch-1)*s.nGPU]
 		s.tryGPU(s.legFromNet(x, g), g, 0, p.with(orderReplay), time)
 	}
-	if ch > 0 && s.try.sameChannels == 1 {
+	if ch > 0 && s.try.sameChannels != 0 {
 		return
 	}
 	if ch == 0 && s.nNVS == 0 {
@@ -180,12 +180,8 @@ func (m *machine) chooseNets(limit graph.PathType, gpu int) []int {
 		}
 	}
 	for _, g := range gpus {
-		for c, n := range m.localNets[g] {
-			if i := m.nets[n.Index].first; c == 0 || i != m.nets[m.localNets[g][0].Index].first {
-				add(i)
-			} else {
-				break
-			}
+		for _, n := range m.localNets[g] {
+			add(n)
 		}
 	}
 	for t := graph.LOC; t <= limit; t++ {

@@ -1,10 +1,6 @@
 package rings
 
-import (
-	"slices"
-
-	"github.com/ringtopo/ringtopo/graph"
-)
+import "github.com/ringtopo/ringtopo/graph"
 
 // record is a set of channels in the making.
 type record struct {
@@ -76,22 +72,6 @@ func (r *record) simpleOrder(nGPU int) {
 	r.bwIntra, r.bwInter = 0.1, 0.1
 	r.typeIntra, r.typeInter = graph.SYS, graph.SYS
 	r.nChannels = 1
-}
-
-// load takes over a set from a graph file. Ranks it does not name are index 0.
-func (r *record) load(s *Set, m *machine) {
-	r.pattern, r.crossNIC, r.sameChannels = s.Pattern, s.CrossNIC, s.SameChannels
-	r.nChannels = min(s.NChannels, MaxChannels)
-	r.bwIntra, r.bwInter, r.latencyInter = s.BWIntra, s.BWInter, s.LatencyInter
-	r.typeIntra, r.typeInter = s.TypeIntra, s.TypeInter
-	for c, ranks := range s.Intra[:min(len(s.Intra), MaxChannels)] {
-		for i, rank := range ranks[:min(len(ranks), m.nGPU)] {
-			r.intra[c*m.nGPU+i] = max(0, slices.Index(m.ranks, rank))
-		}
-	}
-	for c, nets := range s.Inter[:min(len(s.Inter), MaxChannels)] {
-		copy(r.inter[2*c:], nets[:])
-	}
 }
 
 func (r *record) set(m *machine) Set {

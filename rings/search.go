@@ -49,9 +49,6 @@ type Options struct {
 	Preset Preset
 }
 
-// Preset is the content of a graph file for one node; absent sets are nil.
-type Preset struct{ Ring, Tree, NVLS *Set }
-
 // DefaultOptions are NCCL's.
 func DefaultOptions() Options { return Options{Compat: NCCL2223, CrossNIC: CrossAuto} }
 
@@ -67,6 +64,9 @@ func Search(g *graph.Graph, opt Options) (*Result, error) {
 	}
 	m, err := compile(g)
 	if err != nil {
+		return nil, err
+	}
+	if err := opt.Preset.check(m); err != nil {
 		return nil, err
 	}
 	s := &searcher{machine: m, crossSetting: opt.CrossNIC}

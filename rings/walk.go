@@ -86,7 +86,7 @@ func (s *searcher) follow(l leg, mult int) bool {
 	if l.inside {
 		bw = s.try.bwIntra
 	}
-	bw *= float32(mult)
+	bw = float32(bw * float32(mult))
 	n := len(l.there.steps)
 	if done := s.walk(l.there, n, bw); done < n {
 		s.walk(l.there, done, -bw)
