@@ -12,6 +12,9 @@ type column struct {
 	upward *graph.Link // NVLink or C2C from the GPU to its CPU
 	socket int
 	left   float64
+	inner  float64 // width of its boxes
+	gutter float64 // width beside them, where wires from the NIC run
+	climbs int     // riders on its GPU's PCI link
 
 	// Wires leave a GPU at its lower edge and a NIC by the gutter to the right
 	// of the column.
@@ -80,6 +83,18 @@ func (br *branch) ownColumns() []*column {
 	}
 	return cols
 }
+
+// nicLeft is where a NIC's box begins in its column, right of the PCI link of
+// the GPU below.
+func (c *column) nicLeft(m *metrics) float64 {
+	if c.gpu == nil {
+		return 0
+	}
+	return 2*m.pciInset + climbPitch*float64(c.climbs)
+}
+
+// right is the right edge of the column's boxes.
+func (c *column) right() float64 { return c.left + c.inner }
 
 // upwardLink is a GPU's NVLink or C2C to a CPU, nil if it has none.
 func upwardLink(gpu *graph.Node) *graph.Link {

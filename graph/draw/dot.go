@@ -10,11 +10,10 @@ import (
 )
 
 const (
-	fontName   = "Helvetica,Arial,sans-serif"
-	perInch    = 72
-	arrowScale = 0.6
-	arrowLen   = 10 * arrowScale // Graphviz's arrows are 10 points long
-	corner     = 5               // radius of a wire's corners
+	fontName  = "Helvetica"
+	perInch   = 72
+	arrowUnit = 10 // length of Graphviz's arrows
+	corner    = 5  // radius of a wire's corners
 )
 
 // DOT gives the picture in Graphviz's language, with every place fixed:
@@ -25,7 +24,7 @@ func (p *Picture) DOT() []byte {
 	w.line("graph [bb=%s, outputorder=nodesfirst, splines=line, fontname=%s, nodesep=0.4, ranksep=0.7]",
 		quote(w.corners(rect{0, 0, p.size.x, p.size.y})), quote(fontName))
 	w.line("node [shape=box, fixedsize=true, margin=0, fontname=%s]", quote(fontName))
-	w.line("edge [arrowsize=%v, fontname=%s]", arrowScale, quote(fontName))
+	w.line("edge [fontname=%s]", quote(fontName))
 	for i := range p.frames {
 		w.frame(&p.frames[i])
 	}
@@ -64,37 +63,41 @@ func (w *dotWriter) frame(f *frame) {
 }
 
 func (w *dotWriter) box(b *box) {
-	style, where := "filled,rounded", "c"
+	w.out.WriteString(fmt.Sprintf("%s [pos=%s, width=%s, height=%s, label=%s", quote(b.id), quote(w.place(b.area.center())),
+		number(b.area.w/perInch), number(b.area.h/perInch), b.label()))
 	if b.fill == "" {
-		style = "solid"
+		w.line(", shape=plaintext]")
+		return
 	}
-	shape := "box"
-	if b.stroke == "" {
-		shape = "plaintext"
+	style := "filled"
+	if b.round {
+		style = "filled,rounded"
 	}
 	if b.low {
-		where = "b"
+		w.out.WriteString(", labelloc=b")
 	}
-	w.line("%s [pos=%s, width=%s, height=%s, shape=%s, style=%s, fillcolor=%s, color=%s, labelloc=%s, label=%s, tooltip=%s]",
-		quote(b.id), quote(w.place(b.area.center())), number(b.area.w/perInch), number(b.area.h/perInch),
-		shape, quote(style), quote(b.fill), quote(b.stroke), where, htmlLabel(b.lines), quote(b.tip))
+	w.line(", style=%s, fillcolor=%s, color=%s, tooltip=%s]", quote(style), quote(b.fill), quote(b.stroke), quote(b.tip))
 }
 
 func (w *dotWriter) wire(e *wire) {
 	dir := "none"
 	if e.arrow {
-		dir = "forward"
+		dir = "forward, arrowsize=" + number(e.arrowScale())
 	}
 	w.out.WriteString(fmt.Sprintf("%s -> %s [pos=%s, color=%s, penwidth=%s, style=%s, dir=%s",
 		quote(e.from), quote(e.to), quote(w.path(e)), quote(e.color), number(e.width), e.dash, dir))
-	if e.label.text != "" {
-		fmt.Fprintf(&w.out, ", label=%s, lp=%s", htmlLabel([]line{e.label}), quote(w.place(e.at)))
+	if len(e.label) > 0 {
+		fmt.Fprintf(&w.out, ", label=%s, lp=%s, fontsize=%s, fontcolor=%s",
+			plainLabel(e.label), quote(w.place(e.at)), number(e.label[0].size), quote(e.label[0].color))
 	}
 	if e.tip != "" {
 		fmt.Fprintf(&w.out, ", tooltip=%s", quote(e.tip))
 	}
 	w.line("]")
 }
+
+// arrowScale keeps an arrow wider than its line.
+func (e *wire) arrowScale() float64 { return max(0.6, 0.3*e.width) }
 
 // path gives the wire as Graphviz's Bezier curves, one per part.
 func (w *dotWriter) path(e *wire) string {
@@ -104,7 +107,7 @@ func (w *dotWriter) path(e *wire) string {
 		if e.arrow && i == len(e.parts)-1 {
 			tip := pts[len(pts)-1]
 			ends = "e," + w.place(tip) + " "
-			pts = append(pts[:len(pts)-1:len(pts)-1], toward(tip, pts[len(pts)-2], arrowLen))
+			pts = append(pts[:len(pts)-1:len(pts)-1], toward(tip, pts[len(pts)-2], arrowUnit*e.arrowScale()))
 		}
 		var places []string
 		for _, p := range bezier(pts, corner) {
@@ -127,9 +130,10 @@ func number(v float64) string {
 }
 
 // quote makes a DOT string. Backslashes would start Graphviz's own escapes.
-func quote(s string) string {
-	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable(s))
-	return `"` + s + `"`
+func quote(s string) string { return `"` + escape(s) + `"` }
+
+func escape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable(s))
 }
 
 // htmlLabel makes a label whose lines have their own size and weight.
@@ -151,6 +155,24 @@ func htmlLabel(lines []line) string {
 	}
 	b.WriteByte('>')
 	return b.String()
+}
+
+// label stands in the middle of a box, and at the left of a text alone.
+func (b *box) label() string {
+	if b.fill != "" || len(b.lines) == 0 {
+		return htmlLabel(b.lines)
+	}
+	l := b.lines[0]
+	return fmt.Sprintf("\"%s\\l\", fontsize=%s, fontcolor=%s", escape(l.text), number(l.size), quote(l.color))
+}
+
+// plainLabel makes a label whose lines are all alike; Graphviz centres them.
+func plainLabel(lines []line) string {
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = escape(l.text)
+	}
+	return `"` + strings.Join(texts, `\n`) + `"`
 }
 
 // printable replaces what no label can hold.

@@ -65,7 +65,7 @@ func (l *layout) planHosts(hosts []Host) error {
 		gpus += p.gpuCount()
 		l.hosts = append(l.hosts, p)
 	}
-	l.m = metricsFor(gpus, len(hosts), l.hasNet)
+	l.m = metricsFor(gpus, l.hasNet)
 	for _, p := range l.hosts {
 		p.addRoads(l.m.stacked)
 		if l.hasNet {

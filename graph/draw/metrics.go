@@ -8,74 +8,83 @@ import (
 
 // metrics are the sizes that all hosts of a picture share.
 type metrics struct {
-	compact bool    // many GPUs: small boxes, speeds that are all alike said once
-	stacked bool    // link labels take two lines
-	gpuH    float64 // heights
-	nicH    float64
-	nicW    float64
-	inner   float64 // width of a column
-	gutter  float64 // between columns, where wires from NICs run
-	climbs  int     // riders on the busiest PCI link of a GPU or NIC
+	compact   bool    // many GPUs: small boxes, what is alike is said once
+	stacked   bool    // link labels take two lines
+	gpuH      float64 // heights
+	nicH      float64
+	pciInset  float64 // from a box's left edge to its PCI link
+	socketPad float64 // between a socket's frame and its columns
+	hostPad   float64 // between a host's frame and its sockets
+	hostGap   float64 // between hosts
+	gap       float64 // between columns without wires there
+	minColumn float64
 }
 
 const (
-	pciInset   = 8.  // from a column's left edge to its PCI link
 	climbPitch = 6.  // between riders on a PCI link
-	textMargin = 4.  // around a text in a column
-	socketPad  = 8.  // between a socket's frame and its columns
+	textMargin = 4.  // beside a text
 	socketGap  = 10. // between sockets
-	hostPad    = 12.
-	hostGap    = 26.
 	pageMargin = 14.
 )
 
 // manyGPUs is where a picture gets compact.
 const manyGPUs = 20
 
-func metricsFor(gpus, hosts int, hasNet bool) metrics {
-	m := metrics{compact: gpus > manyGPUs, stacked: hasNet, gpuH: 40, nicH: 34, nicW: 62}
-	if m.compact {
-		m.gpuH, m.nicH, m.nicW = 26, 30, 50
+func metricsFor(gpus int, hasNet bool) metrics {
+	if gpus > manyGPUs {
+		return metrics{
+			compact: true, stacked: hasNet, gpuH: 36, nicH: 20, pciInset: 5, socketPad: 6,
+			hostPad: 8, hostGap: 16, gap: 6, minColumn: 36,
+		}
 	}
-	return m
+	return metrics{
+		stacked: hasNet, gpuH: 40, nicH: 34, pciInset: 8, socketPad: 8,
+		hostPad: 12, hostGap: 26, gap: 8, minColumn: 60,
+	}
 }
 
-// measure finds the common column sizes: no text may run into a wire.
+// measure finds the columns' sizes: no text may run into a wire.
 func (l *layout) measure() {
-	m := &l.m
-	zone, text, side := 0., 0., 0.
+	text := 0.
 	for _, p := range l.hosts {
-		for _, riders := range p.climbing {
-			m.climbs = max(m.climbs, len(riders))
-		}
-		for _, c := range p.columns {
-			zone = max(zone, c.gpuPort.width())
-			m.gutter = max(m.gutter, c.nicPort.width())
-			side = max(side, l.besideGPU(p, c))
-			m.inner = max(m.inner, l.gpuTextWidth(p, c), l.nicTextWidth(c))
-		}
 		for _, b := range append(p.direct, p.switched...) {
-			text = max(text, b.textWidth())
+			text = max(text, b.textWidth()+textMargin)
 		}
 		p.directH, p.switchH = pack(p.direct), pack(p.switched)
 	}
 	l.networkH = pack(l.network)
-	m.gutter += 8
-	// A lane's text stands right of the GPU's wires, before the gutter if wires
-	// run there, else up to the next GPU's wires.
-	room := 2 * (text + textMargin)
-	if !l.hasNet {
-		room = text + textMargin - m.gutter
+	for _, p := range l.hosts {
+		common := l.m.minColumn
+		for _, c := range p.columns {
+			if c.gpu != nil {
+				c.climbs = len(p.climbing[c.gpu.node])
+			}
+			c.gutter = c.nicPort.width() + l.m.gap
+			common = max(common, l.columnWidth(p, c, text, 0))
+		}
+		for _, c := range p.columns {
+			c.inner = math.Ceil(max(common, l.columnWidth(p, c, text, c.climbs)))
+		}
 	}
-	if text == 0 {
-		room = 0
-	}
-	m.inner = max(m.inner, zone+room, zone+2*side, l.nicLeft()+m.nicW)
-	m.inner = math.Ceil(m.inner)
 }
 
-// nicLeft is where a NIC's box begins in its column, right of the GPU's link.
-func (l *layout) nicLeft() float64 { return 2*pciInset + climbPitch*float64(l.m.climbs) }
+// columnWidth is what a column needs for its boxes and for the text in the
+// lanes below it, with a number of riders on its GPU's PCI link.
+func (l *layout) columnWidth(p *hostPlan, c *column, text float64, climbs int) float64 {
+	wires := c.gpuPort.width()
+	// A lane's text stands right of the GPU's wires, before the gutter if wires
+	// run there, else up to the next GPU's wires.
+	beside := max(text, l.besideGPU(p, c))
+	below := wires + 2*beside
+	if !l.hasNet {
+		below = wires + beside - c.gutter
+	}
+	w := max(l.gpuTextWidth(p, c), l.nicTextWidth(c)+2*l.m.pciInset+climbPitch*float64(climbs))
+	if beside > 0 {
+		w = max(w, below)
+	}
+	return max(w, wires+2*textMargin)
+}
 
 // besideGPU is the room for the label of a GPU's link to the NVSwitch.
 func (l *layout) besideGPU(p *hostPlan, c *column) float64 {
@@ -111,24 +120,24 @@ func (l *layout) gpuTextWidth(p *hostPlan, c *column) float64 {
 		w = max(w, boldWidth(t.text, t.size))
 	}
 	if c.upward != nil { // the PCI link's label and the other's side by side above it
-		w = max(w, pciInset+textWidth(gbps(c.gpu.up.BW), linkSize)+textWidth(gbps(c.upward.BW), linkSize)+6*textMargin)
+		w = max(w, 2*l.m.pciInset+textWidth(gbps(c.gpu.up.BW), linkSize)+textWidth(gbps(c.upward.BW), linkSize)+6*textMargin)
 	}
 	return w + 2*textMargin
 }
 
+// nicTextWidth is the width of a NIC's box, 0 without a NIC.
 func (l *layout) nicTextWidth(c *column) float64 {
 	if c.nic == nil {
 		return 0
 	}
 	w := 0.
-	for _, t := range nicLines(c.nic.node) {
+	for _, t := range l.nicLines(c.nic.node) {
 		w = max(w, boldWidth(t.text, t.size))
 	}
-	l.m.nicW = max(l.m.nicW, math.Ceil(w+2*textMargin))
-	return 0
+	return w + 2*textMargin
 }
 
-// socketWidthFor is what a CPU's own text needs.
+// cpuTextWidth is what a CPU's own text needs.
 func cpuTextWidth(n *graph.Node) float64 {
 	w := 0.
 	for _, t := range cpuLines(n) {

@@ -26,6 +26,7 @@ type box struct {
 	area   rect
 	fill   string
 	stroke string
+	round  bool
 	low    bool // the text stands at the lower edge, else in the middle
 }
 
@@ -59,7 +60,7 @@ type wire struct {
 	width    float64
 	dash     dash
 	arrow    bool // at the end
-	label    line
+	label    []line
 	at       point // the label's middle
 	tip      string
 }
@@ -71,4 +72,16 @@ type Picture struct {
 	frames []frame
 	boxes  []box // outside all frames
 	wires  []wire
+}
+
+// frameInset is from a frame's edge to its title.
+const frameInset = 12.
+
+// titlePlace is the middle of a frame's title.
+func (f *frame) titlePlace() point {
+	var w float64
+	for _, t := range f.title {
+		w = max(w, boldWidth(t.text, t.size))
+	}
+	return point{f.area.x + frameInset + w/2, f.area.y + 14}
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/ringtopo/ringtopo/graph/draw/internal/paint"
 )
 
-// Text sizes in points.
+// Text sizes in points: whole ones, for Graphviz cuts off fractions.
 const (
 	titleSize = 13.
-	nameSize  = 11.5
-	smallSize = 8.5
-	linkSize  = 8.5
+	nameSize  = 12.
+	nicSize   = 10.
+	smallSize = 9.
+	linkSize  = 9.
 	riderSize = 8.
 	keySize   = 10.
 )

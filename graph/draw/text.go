@@ -13,15 +13,14 @@ import (
 // room its device number, if another, and its place on the bus.
 func (l *layout) gpuLines(p *hostPlan, c *column) []line {
 	gpu := c.gpu.node
-	lines := []line{{fmt.Sprintf("GPU %d", c.gpu.rank), nameSize, true, ink}}
 	if l.m.compact {
-		return lines
+		return []line{{"GPU", smallSize, false, softInk}, {fmt.Sprint(c.gpu.rank), nameSize + 1, true, ink}}
 	}
 	where := shortBusID(gpu.NodeID)
 	if gpu.GPU.Dev != c.gpu.rank {
 		where = fmt.Sprintf("dev %d, %s", gpu.GPU.Dev, where)
 	}
-	return append(lines, line{where, smallSize, false, softInk})
+	return []line{{fmt.Sprintf("GPU %d", c.gpu.rank), nameSize, true, ink}, {where, smallSize, false, softInk}}
 }
 
 // shortBusID leaves out the domain where it is 0.
@@ -29,18 +28,25 @@ func shortBusID(id graph.NodeID) string {
 	return strings.TrimPrefix(topo.BusID(id.Local()).String(), "0000:")
 }
 
-// nicLines is what stands in a NIC's box: its devices and their speed.
-func nicLines(nic *graph.Node) []line {
+// nicLines is what stands in a NIC's box: its devices and, where there is room,
+// their speed.
+func (l *layout) nicLines(nic *graph.Node) []line {
 	nets := netsOf(nic)
 	if len(nets) == 0 {
-		return []line{{"NIC", smallSize + 1, true, ink}, {shortBusID(nic.NodeID), smallSize, false, softInk}}
+		if l.m.compact {
+			return []line{{"NIC", nicSize, true, ink}}
+		}
+		return []line{{"NIC", nicSize, true, ink}, {shortBusID(nic.NodeID), smallSize, false, softInk}}
 	}
 	name, speed := nets[0].Net.Name, gbit(nets[0].Net.BW)
 	if len(nets) > 1 {
 		name += fmt.Sprintf(" +%d", len(nets)-1)
 		speed = fmt.Sprintf("%d × %s", len(nets), speed)
 	}
-	return []line{{name, smallSize + 1, true, ink}, {speed, smallSize, false, softInk}}
+	if l.m.compact {
+		return []line{{name, nicSize, true, ink}}
+	}
+	return []line{{name, nicSize, true, ink}, {speed, smallSize, false, softInk}}
 }
 
 func netsOf(nic *graph.Node) []*graph.Node {
@@ -64,7 +70,7 @@ func cpuLines(n *graph.Node) []line {
 	if s := n.NodeID.System(); s > 0 {
 		name += fmt.Sprintf(", host %d", s)
 	}
-	return []line{{name, nameSize - 1, true, ink}, {processor(n.CPU), smallSize, false, softInk}}
+	return []line{{name, nicSize, true, ink}, {processor(n.CPU), smallSize, false, softInk}}
 }
 
 // processor names the kind of a CPU as far as it is known.

@@ -18,6 +18,8 @@ type branch struct {
 	minRank  int // lowest user rank below it
 	first    int // its columns are first..last
 	last     int
+	area     rect // of its box
+	frame    rect // of a CPU's socket
 }
 
 // leaf is a GPU or a NIC; up is its link to what it hangs from.

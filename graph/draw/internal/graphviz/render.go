@@ -27,8 +27,7 @@ func (e *Error) Error() string {
 }
 
 // Render draws a graph in the DOT language with one of Graphviz's layouts
-// (neato, dot) in one of its formats (svg, svg_inline, json, dot). A warning
-// counts as an error: it means that the picture is not what was asked for.
+// (neato, dot) in one of its formats (svg, svg_inline, json, dot).
 func Render(ctx context.Context, dot []byte, layout, format string) ([]byte, error) {
 	if bytes.IndexByte(dot, 0) >= 0 {
 		return nil, errors.New("graphviz: the text has a zero byte")
@@ -77,12 +76,13 @@ func (s *sandbox) context() (uint32, error) {
 	return gvc, s.check("start", gvc == 0)
 }
 
-// check gives the error of the last calls, if there was any.
+// check gives the error of the last calls, if there was any. Warnings, such as
+// those of letters whose width Graphviz has to guess, are no errors.
 func (s *sandbox) check(step string, failed bool) error {
 	if s.err != nil {
 		return fmt.Errorf("graphviz: %s: %w", step, s.err)
 	}
-	if failed || s.log.Len() > 0 {
+	if failed || strings.HasPrefix(s.log.String(), "Error:") {
 		return &Error{Step: step, Log: s.log.String()}
 	}
 	return nil

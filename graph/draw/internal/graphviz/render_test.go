@@ -32,7 +32,7 @@ func TestRenderSaysWhatIsWrong(t *testing.T) {
 		{"empty", "", "dot", "svg", "read", "no reason given"},
 		{"layout", "digraph { a }", "spiral", "svg", "layout", `"spiral" not recognized`},
 		{"format", "digraph { a }", "dot", "papyrus", "render", `"papyrus" not recognized`},
-		{"warning", `digraph { a [shape=blob] }`, "dot", "svg", "layout", "unknown shape blob"},
+		{"label", `digraph { a [label=<<B>bold>] }`, "dot", "svg", "layout", "mismatched tag"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Render(t.Context(), []byte(c.dot), c.layout, c.format)
@@ -41,6 +41,13 @@ func TestRenderSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("got %v, want %s while %s", err, c.want, c.step)
 			}
 		})
+	}
+}
+
+func TestRenderForgivesWarnings(t *testing.T) {
+	svg, err := Render(t.Context(), []byte(`digraph { a [label="2 × ẞ", shape=blob] }`), "dot", "svg")
+	if err != nil || !bytes.Contains(svg, []byte("2 × ẞ")) {
+		t.Errorf("%v\n%s", err, svg)
 	}
 }
 

@@ -7,33 +7,54 @@ import (
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/math/fixed"
 )
 
 // The fonts are embedded so that a picture has the same bytes on every machine.
 var (
-	regular = sync.OnceValues(func() (*truetype.Font, error) { return truetype.Parse(goregular.TTF) })
-	bold    = sync.OnceValues(func() (*truetype.Font, error) { return truetype.Parse(gobold.TTF) })
+	regular = sync.OnceValue(func() *truetype.Font { return mustParse(goregular.TTF) })
+	bold    = sync.OnceValue(func() *truetype.Font { return mustParse(gobold.TTF) })
 )
 
-func face(size float64, heavy bool) (font.Face, error) {
-	load := regular
-	if heavy {
-		load = bold
-	}
-	f, err := load()
+func mustParse(ttf []byte) *truetype.Font {
+	f, err := truetype.Parse(ttf)
 	if err != nil {
-		return nil, err
+		panic("paint: embedded font: " + err.Error())
 	}
-	return truetype.NewFace(f, &truetype.Options{Size: size, Hinting: font.HintingNone}), nil
+	return f
+}
+
+func weight(heavy bool) *truetype.Font {
+	if heavy {
+		return bold()
+	}
+	return regular()
 }
 
 // Width is how far a text of that size runs, in the size's unit. Viewers that
-// take another sans-serif font stay within a tenth of it.
+// take another sans-serif font mostly stay within a tenth of it.
 func Width(text string, size float64, heavy bool) float64 {
-	const fine = 64 // measured large, so that rounding to 1/64 does not add up
-	f, err := face(size*fine, heavy)
-	if err != nil {
-		return 0.6 * size * float64(len(text)) // cannot happen: the fonts are embedded
+	f := weight(heavy)
+	em := f.FUnitsPerEm()
+	var w fixed.Int26_6
+	for _, r := range text {
+		w += f.HMetric(fixed.Int26_6(em), f.Index(r)).AdvanceWidth
 	}
-	return float64(font.MeasureString(f, text)) / 64 / fine
+	return float64(w) / float64(em) * size
+}
+
+// faces holds the fonts of one picture by size and weight.
+type faces map[faceKey]font.Face
+
+type faceKey struct {
+	size  float64
+	heavy bool
+}
+
+func (fs faces) get(size float64, heavy bool) font.Face {
+	k := faceKey{size, heavy}
+	if fs[k] == nil {
+		fs[k] = truetype.NewFace(weight(heavy), &truetype.Options{Size: size, GlyphCacheEntries: 128})
+	}
+	return fs[k]
 }

@@ -1,0 +1,43 @@
+package draw
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/ringtopo/ringtopo/graph/draw/internal/graphviz"
+	"github.com/ringtopo/ringtopo/graph/draw/internal/paint"
+)
+
+// fixed is Graphviz's layout that takes all places as given.
+const fixed = "nop2"
+
+// SVG gives the picture as a file of its own that loads nothing else.
+func (p *Picture) SVG(ctx context.Context) ([]byte, error) {
+	svg, err := graphviz.Render(ctx, p.DOT(), fixed, "svg")
+	if err != nil {
+		return nil, err
+	}
+	return withoutDoctype(svg), nil
+}
+
+// withoutDoctype leaves out the line that names a file on a remote host.
+func withoutDoctype(svg []byte) []byte {
+	before, rest, found := bytes.Cut(svg, []byte("<!DOCTYPE"))
+	if !found {
+		return svg
+	}
+	_, after, _ := bytes.Cut(rest, []byte(">\n"))
+	return slices.Concat(before, after)
+}
+
+// PNG gives the picture in dots, two for each point.
+func (p *Picture) PNG(ctx context.Context) ([]byte, error) {
+	svg, err := p.SVG(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return paint.PNG(ctx, svg, pngScale)
+}
+
+const pngScale = 1.5

@@ -1,0 +1,174 @@
+package draw
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ringtopo/ringtopo/graph"
+)
+
+const (
+	keyRow    = 17.
+	keySample = 46.  // length of a sample line
+	keyLeast  = 600. // width that the key may take at least
+)
+
+// emitKey writes below the picture which ring looks how, and what the words on
+// the links mean.
+func (l *layout) emitKey() {
+	y := l.y.end + pageMargin
+	for i := range l.overlays {
+		y = l.emitRingKey(i, y)
+	}
+	for i, text := range l.captions() {
+		at := point{pageMargin, y}
+		l.pic.boxes = append(l.pic.boxes, keyText("caption "+strconv.Itoa(i), text, smallSize, softInk, at))
+		y += keyRow - 4
+	}
+	l.pic.size.y = y + pageMargin/2
+	for _, b := range l.pic.boxes {
+		l.pic.size.x = max(l.pic.size.x, b.area.right()+pageMargin)
+	}
+}
+
+// emitRingKey writes one ring's ranks behind a sample of its line.
+func (l *layout) emitRingKey(i int, y float64) float64 {
+	o := &l.overlays[i]
+	look := o.look(i)
+	id := "key " + strconv.Itoa(i)
+	l.add(wire{
+		from: id + " from", to: id + " 0", color: look.color, dash: look.dash, width: riderWidth, arrow: true,
+		parts: [][]point{{{pageMargin, y + keyRow/2}, {pageMargin + keySample, y + keyRow/2}}},
+	})
+	l.pic.boxes = append(l.pic.boxes, box{id: id + " from", area: rect{pageMargin, y, 1, keyRow}})
+	width := max(l.pic.size.x-2*pageMargin, keyLeast) - keySample
+	for k, text := range wrap("ring "+o.Name+":  "+o.cycle(), width) {
+		at := point{pageMargin + keySample + 8, y}
+		l.pic.boxes = append(l.pic.boxes, keyText(fmt.Sprintf("%s %d", id, k), text, keySize, look.color, at))
+		y += keyRow
+	}
+	return y
+}
+
+// wrap cuts a key's text into lines of at most a width, at blanks.
+func wrap(text string, width float64) []string {
+	var lines []string
+	for textWidth(text, keySize) > width {
+		cut := -1
+		for i, r := range text {
+			if r == ' ' && textWidth(text[:i], keySize) <= width {
+				cut = i
+			}
+		}
+		if cut <= 0 {
+			break
+		}
+		lines, text = append(lines, text[:cut]), text[cut+1:]
+	}
+	return append(lines, text)
+}
+
+// keyText is a line of text that begins at a place.
+func keyText(id, text string, size float64, color string, at point) box {
+	return box{
+		id: id, lines: label(color, size, text),
+		area: rect{at.x, at.y, textWidth(text, size), keyRow},
+	}
+}
+
+// cycle writes the ranks in the order of the ring.
+func (o *Overlay) cycle() string {
+	var b strings.Builder
+	for i, hop := range o.Hops {
+		if i == 0 {
+			b.WriteString(strconv.Itoa(hop.From))
+		}
+		b.WriteString(" → " + strconv.Itoa(hop.To))
+	}
+	return b.String()
+}
+
+// captions explain the words of the picture, and say what it leaves out
+// because it is alike everywhere.
+func (l *layout) captions() []string {
+	text := "GB/s in one direction, as NCCL 2.22 counts. A line's width follows its bandwidth."
+	words := []struct{ word, meaning string }{
+		{"NV", " NVn: n NVLinks."}, {"SYS", " SYS: between CPUs."}, {"C2C", " C2C: between the chips of one module."},
+		{"PIX", " PIX: through one PCI switch."}, {"PXB", " PXB: through several PCI switches."},
+		{"PHB", " PHB: through a CPU."}, {"NET", " NET: through the network."},
+	}
+	for _, w := range words {
+		if l.says(w.word) {
+			text += w.meaning
+		}
+	}
+	var alike []string
+	if speed, ok := l.pciSpeed(); l.m.compact && ok {
+		alike = append(alike, "All PCI links: "+speed+".")
+	}
+	if speed, ok := l.netSpeed(); l.m.compact && ok {
+		alike = append(alike, "All NICs: "+speed+".")
+	}
+	if len(alike) == 0 {
+		return []string{text}
+	}
+	return []string{text, strings.Join(alike, " ")}
+}
+
+// says tells whether a label or the NVSwitch's text has a word.
+func (l *layout) says(word string) bool {
+	has := func(lines []line) bool {
+		return slices.ContainsFunc(lines, func(t line) bool { return strings.Contains(t.text, word) })
+	}
+	return slices.ContainsFunc(l.pic.wires, func(w wire) bool { return has(w.label) }) ||
+		slices.ContainsFunc(l.pic.frames, func(f frame) bool {
+			return slices.ContainsFunc(f.boxes, func(b box) bool { return has(b.lines) })
+		})
+}
+
+// netSpeed is the speed that all NICs share.
+func (l *layout) netSpeed() (speed string, alike bool) {
+	for _, p := range l.hosts {
+		for _, n := range p.host.Graph.NodesOf(graph.NET) {
+			s := gbit(n.Net.BW)
+			if speed == "" {
+				speed, alike = s, true
+			}
+			alike = alike && s == speed
+		}
+	}
+	return speed, alike
+}
+
+// pciSpeed is the speed that all PCI links share.
+func (l *layout) pciSpeed() (speed string, alike bool) {
+	for _, p := range l.hosts {
+		for _, root := range p.roots {
+			root.walk(func(br *branch) {
+				for _, s := range br.speeds() {
+					if speed == "" {
+						speed, alike = s, true
+					}
+					alike = alike && s == speed
+				}
+			})
+		}
+	}
+	return speed, alike
+}
+
+// speeds are those of the links right below a branch.
+func (br *branch) speeds() []string {
+	var out []string
+	for _, sub := range br.branches {
+		out = append(out, gbps(sub.up.BW))
+	}
+	for _, leaf := range br.leaves {
+		if leaf.up != nil {
+			out = append(out, gbps(leaf.up.BW))
+		}
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package draw
+
+import "github.com/ringtopo/ringtopo/graph"
+
+// label makes the lines of a wire's label.
+func label(color string, size float64, texts ...string) []line {
+	lines := make([]line, len(texts))
+	for i, t := range texts {
+		lines[i] = line{text: t, size: size, color: color}
+	}
+	return lines
+}
+
+// emitBundle draws what runs between two GPUs: down, along a lane, and up.
+func (l *layout) emitBundle(p *hostPlan, b *bundle) {
+	a, z := p.columns[b.a.order], p.columns[b.b.order]
+	from, to := p.id(a.gpu.node), p.id(z.gpu.node)
+	edge := l.y.gpu + l.m.gpuH
+	text := l.textPlace(p, b)
+	if r := b.road; r != nil {
+		y := b.roadY()
+		w := wire{
+			from: from, to: to, color: l.linkInk(), width: r.width, dash: solid, tip: r.tip, arrow: r.oneWay,
+			parts: [][]point{hook(b.a.roadX(b), b.b.roadX(b), edge, y)},
+			label: label(ink, linkSize, r.labels...),
+			at:    point{text, y - r.width/2 - labelLine*float64(len(r.labels))/2 - 1},
+		}
+		if r.oneWay && !r.forward {
+			w.from, w.to = to, from
+			w.parts[0] = reversed(w.parts[0])
+		}
+		l.add(w)
+	}
+	for i, r := range b.riders {
+		y := b.riderY(i)
+		pts := hook(b.a.riderX(b, i), b.b.riderX(b, i), edge, y)
+		l.addRider(r, from, to, [][]point{pts}, point{text, y - riderLane/2 + 0.5})
+	}
+}
+
+// hook leads down from an edge, along a lane and up again.
+func hook(x1, x2, edge, lane float64) []point {
+	return []point{{x1, edge}, {x1, lane}, {x2, lane}, {x2, edge}}
+}
+
+func reversed(pts []point) []point {
+	out := make([]point, len(pts))
+	for i, p := range pts {
+		out[len(pts)-1-i] = p
+	}
+	return out
+}
+
+// backwards turns a wire of several parts around.
+func backwards(parts [][]point) [][]point {
+	out := make([][]point, len(parts))
+	for i, p := range parts {
+		out[len(parts)-1-i] = reversed(p)
+	}
+	return out
+}
+
+// textPlace is where the text of a bundle stands: free of the wires that lead
+// down beside it, near the bundle's middle.
+func (l *layout) textPlace(p *hostPlan, b *bundle) float64 {
+	k := (b.a.order + b.b.order - 1) / 2
+	c := p.columns[k]
+	end := c.right()
+	if !l.hasNet {
+		end = p.columns[k+1].gpuPort.left
+	}
+	return (c.gpuPort.right() + end) / 2
+}
+
+// addRider draws one line of a ring; its parts lead from a to b.
+func (l *layout) addRider(r rider, from, to string, parts [][]point, text point) {
+	o := &l.overlays[r.overlay]
+	look := o.look(r.overlay)
+	w := wire{
+		from: from, to: to, parts: parts, color: look.color, dash: look.dash,
+		width: riderWidth, arrow: true, tip: "ring " + o.Name + ": " + r.tip,
+	}
+	if !r.forward {
+		w.from, w.to, w.parts = to, from, backwards(parts)
+	}
+	if text != (point{}) {
+		w.label, w.at = label(look.color, riderSize, r.text), text
+	}
+	l.add(w)
+}
+
+// emitNetRoad draws a NIC's way to the network.
+func (l *layout) emitNetRoad(p *hostPlan, c *column) {
+	x := c.nicPort.middle
+	y := l.netExit(c, x)
+	right := l.nicArea(c).right()
+	l.add(wire{
+		from: p.id(c.nic.node), to: "network", color: l.linkInk(), width: c.nicPort.straight, dash: solid,
+		parts: l.tunnel(p, []point{{right, y}, {x, y}, {x, l.y.net}}),
+		tip:   p.host.Name + " " + c.nic.node.String() + ": " + gbit(netBW(c.nic.node)),
+	})
+}
+
+// netExit is the height at which the wire in a slot of the gutter leaves the
+// NIC: the further right the slot, the higher, so that none cross.
+func (l *layout) netExit(c *column, x float64) float64 {
+	area := l.nicArea(c)
+	share := (x - c.nicPort.left) / max(c.nicPort.width(), 1)
+	return area.bottom() - 4 - share*(area.h-8)
+}
+
+// emitNetBundle draws a hop between two NICs through the network.
+func (l *layout) emitNetBundle(b *bundle) {
+	pa, a := l.netColumn(b.a)
+	pb, z := l.netColumn(b.b)
+	for i, r := range b.riders {
+		xa, xb, y := b.a.riderX(b, i), b.b.riderX(b, i), b.riderY(i)
+		ya, yb := l.netExit(a, xa), l.netExit(z, xb)
+		parts := l.joinAcross(
+			l.tunnel(pa, []point{{l.nicArea(a).right(), ya}, {xa, ya}, {xa, y}}),
+			l.tunnel(pb, []point{{l.nicArea(z).right(), yb}, {xb, yb}, {xb, y}}))
+		middle := (b.a.order + b.b.order - 1) / 2
+		text := point{l.netTextPlace(middle), y - riderLane/2 + 0.5}
+		l.addRider(r, pa.id(a.nic.node), pb.id(z.nic.node), parts, text)
+	}
+}
+
+// netColumn finds the column that a NIC's port belongs to.
+func (l *layout) netColumn(port *port) (*hostPlan, *column) {
+	i := port.order
+	for _, p := range l.hosts {
+		if i < len(p.columns) {
+			return p, p.columns[i]
+		}
+		i -= len(p.columns)
+	}
+	return nil, nil
+}
+
+// netTextPlace is the middle between two gutters.
+func (l *layout) netTextPlace(order int) float64 {
+	_, c := l.netColumn(&port{order: order})
+	_, next := l.netColumn(&port{order: order + 1})
+	return (c.nicPort.right() + next.nicPort.left) / 2
+}
+
+// joinAcross joins two ways down to a lane into one way down, along and up.
+func (l *layout) joinAcross(down, up [][]point) [][]point {
+	up = backwards(up)
+	last := len(down) - 1
+	along := append(down[last][:len(down[last]):len(down[last])], up[0]...)
+	return append(append(down[:last:last], along), up[1:]...)
+}
+
+// tunnel cuts a wire that ends straight down in two where the host's NVSwitch
+// lies over it.
+func (l *layout) tunnel(p *hostPlan, pts []point) [][]point {
+	last := len(pts) - 1
+	x := pts[last].x
+	if p.nvs == nil || x > l.nvsArea(p).right() {
+		return [][]point{pts}
+	}
+	above := append(pts[:last:last], point{x, l.y.nvs})
+	return [][]point{above, {{x, l.y.nvs + l.y.nvsH}, pts[last]}}
+}
+
+// hasNets tells whether a NIC has a way to the network.
+func hasNets(nic *graph.Node) bool { return netBW(nic) > 0 }

@@ -1,0 +1,127 @@
+package draw
+
+import (
+	"fmt"
+
+	"github.com/ringtopo/ringtopo/graph"
+)
+
+// linkInk is the colour of the machine's own links.
+func (l *layout) linkInk() string {
+	if len(l.overlays) > 0 {
+		return linkPale
+	}
+	return linkColor
+}
+
+func (l *layout) add(w wire) { l.pic.wires = append(l.pic.wires, w) }
+
+// emitBus draws the links between a host's CPUs as one line above them.
+func (l *layout) emitBus(p *hostPlan) {
+	cpus := p.cpus()
+	for i := 1; i < len(cpus); i++ {
+		a, b := cpus[i-1], cpus[i]
+		link := linkTo(a.node, b.node, graph.LinkSYS)
+		if link == nil {
+			continue // CPUs of two hosts in one graph
+		}
+		from, to := a.area.center().x, b.area.center().x
+		w := wire{
+			from: p.id(a.node), to: p.id(b.node), color: l.linkInk(), width: bandwidthWidth(link.BW), dash: dashed,
+			parts: [][]point{{{from, a.area.y}, {from, l.y.bus}, {to, l.y.bus}, {to, b.area.y}}},
+			tip:   fmt.Sprintf("%s %s: %s", a.node, b.node, gbps(link.BW)),
+		}
+		if i == 1 {
+			text := "SYS " + gbps(link.BW)
+			if len(cpus) > 2 {
+				text += ", each pair"
+			}
+			w.label = label(ink, linkSize, text)
+			w.at = point{max((from+to)/2, from+textWidth(text, linkSize)/2+textMargin), l.y.bus - labelLine/2 - 1}
+		}
+		l.add(w)
+	}
+}
+
+// emitTreeLinks draws the links from a branch down to its branches and leaves.
+func (l *layout) emitTreeLinks(p *hostPlan, br *branch) {
+	for _, sub := range br.branches {
+		riders := p.climbing[sub.node]
+		x := sub.area.center().x - climbPitch*float64(len(riders))/2
+		l.emitClimb(p, br, sub.node, sub.up, point{x, sub.area.y}, riders)
+	}
+	for i := range br.leaves {
+		leaf := &br.leaves[i]
+		if leaf.up == nil {
+			continue
+		}
+		c := p.byNode[leaf.node]
+		at := point{c.left + l.m.pciInset, l.y.gpu}
+		if leaf.node.Type == graph.NIC {
+			at = point{l.nicArea(c).x + l.m.pciInset, l.y.nic}
+		}
+		l.emitClimb(p, br, leaf.node, leaf.up, at, p.climbing[leaf.node])
+	}
+}
+
+// emitClimb draws the PCI link above a node, straight up, and its riders to
+// the right of it.
+func (l *layout) emitClimb(p *hostPlan, parent *branch, child *graph.Node, link *graph.Link, at point, riders []rider) {
+	top := parent.area.bottom()
+	w := wire{
+		from: p.id(parent.node), to: p.id(child), color: l.linkInk(), width: bandwidthWidth(min(link.BW, 1000)), dash: solid,
+		parts: [][]point{{{at.x, top}, at}}, tip: fmt.Sprintf("%s %s: PCI %s", parent.node, child, gbps(link.BW)),
+	}
+	if text := gbps(link.BW); !l.m.compact && link.BW < 1000 {
+		w.label = label(softInk, linkSize, text)
+		w.at = point{at.x + climbPitch*float64(len(riders)) + textMargin + textWidth(text, linkSize)/2, at.y - 9}
+	}
+	l.add(w)
+	for i, r := range riders {
+		x := at.x + climbPitch*float64(i+1)
+		l.addRider(r, p.id(child), p.id(parent.node), [][]point{{{x, at.y}, {x, top}}}, point{})
+	}
+}
+
+// emitColumnLinks draws what leads from a GPU up to its CPU besides PCI, and
+// down to the NVSwitch, and from a NIC to the network.
+func (l *layout) emitColumnLinks(p *hostPlan, c *column) {
+	if l.hasNet && c.nic != nil && hasNets(c.nic.node) {
+		l.emitNetRoad(p, c)
+	}
+	if c.upward != nil {
+		l.emitUpward(p, c)
+	}
+	if r := p.nvsRoad(c); r != nil {
+		x := c.gpuPort.middle
+		w := wire{
+			from: p.id(c.gpu.node), to: p.id(p.nvs), color: l.linkInk(), width: r.width, dash: solid, tip: r.tip,
+			parts: [][]point{{{x, l.gpuArea(c).bottom()}, {x, l.y.nvs}}},
+		}
+		if !l.nvsInBar(p) {
+			l.labelTwice(w, r.labels, c.gpuPort.right(), l.y.nvs-labelLine-4)
+			return
+		}
+		l.add(w)
+	}
+}
+
+// labelTwice adds a wire with a label of two lines, right of x, around y.
+func (l *layout) labelTwice(w wire, labels []string, x, y float64) {
+	width := max(textWidth(labels[0], linkSize), textWidth(labels[1], linkSize))
+	w.label = label(ink, linkSize, labels...)
+	w.at = point{x + textMargin + width/2, y}
+	l.add(w)
+}
+
+func (l *layout) emitUpward(p *hostPlan, c *column) {
+	area := l.gpuArea(c)
+	x := area.right() - l.m.pciInset
+	l.add(wire{
+		from: p.id(c.gpu.node), to: p.id(c.upward.To), color: l.linkInk(), width: bandwidthWidth(c.upward.BW), dash: solid,
+		parts: [][]point{{{x, area.y}, {x, l.y.cpu + cpuH}}},
+		label: label(ink, linkSize, linkKind(c.upward), gbps(c.upward.BW)),
+		at:    point{x - bandwidthWidth(c.upward.BW)/2 - textMargin - textWidth(gbps(c.upward.BW), linkSize)/2, area.y - 14},
+		tip:   fmt.Sprintf("%s %s: %s", c.gpu.node, c.upward.To, gbps(c.upward.BW)),
+	})
+}
