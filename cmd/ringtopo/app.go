@@ -16,6 +16,7 @@ type app struct {
 	environ  []string
 	quiet    bool
 	running  bool // the command line was understood
+	ctx      context.Context
 }
 
 // commands makes the commands in the order in which help lists them. A new
@@ -66,6 +67,7 @@ input. NCCL's variables act as they do in NCCL.`,
 
 // run carries out a command line and gives the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.ctx = ctx
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -152,5 +153,19 @@ func TestWriteFileKeepsLinksAndDevices(t *testing.T) {
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Fatalf("%s was replaced: %v", os.DevNull, err)
+	}
+}
+
+func TestInterruptedCommandWritesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	path := filepath.Join(t.TempDir(), "rings.json")
+	var out, notes bytes.Buffer
+	a := &app{in: strings.NewReader(""), out: &out, err: &notes}
+	if code := a.run(ctx, []string{"rings", "-m", "v100x4", "--out", path}); code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, notes.String())
+	}
+	if _, err := os.Stat(path); err == nil || out.Len() > 0 {
+		t.Errorf("a result was written: %v, %q", err, out.String())
 	}
 }

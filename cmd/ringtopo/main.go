@@ -16,6 +16,8 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second interrupt ends a command that cannot stop by itself.
+	context.AfterFunc(ctx, stop)
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
 	return a.run(ctx, os.Args[1:])
 }

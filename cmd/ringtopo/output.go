@@ -65,6 +65,9 @@ func (o *output) bySuffix(suffix string) string {
 // emit writes the result to stdout, or to the file asked for: first beside it,
 // then by renaming, so that a failure leaves no half of a file.
 func (a *app) emit(o *output, write func(io.Writer) error) error {
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
 	if o.file == "" {
 		return buffered(a.out, write)
 	}
