@@ -35,9 +35,17 @@ func (b *builder) cpu(numa string) *ncclxml.Element {
 	return b.addCPU(numa)
 }
 
+// longHex writes a number as C's %#lx does, with which 0 has no prefix.
+func longHex(v uint64) string {
+	if v == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%#x", v)
+}
+
 func (b *builder) addCPU(numa string) *ncclxml.Element {
 	return b.add(b.root, "cpu",
-		ncclxml.Attr{Key: "host_hash", Value: fmt.Sprintf("%#x", b.hostHash)},
+		ncclxml.Attr{Key: "host_hash", Value: longHex(b.hostHash)},
 		ncclxml.Attr{Key: "numaid", Value: numa})
 }
 

@@ -163,6 +163,32 @@ func TestRecorderSeesDirectories(t *testing.T) {
 	}
 }
 
+// TestPathsThroughLinks: an archive may name a file by any of its paths.
+func TestPathsThroughLinks(t *testing.T) {
+	tree := parse(t, `
+-- symlinks --
+sys/class/net/eth0 -> ../../devices/a/net/eth0
+sys/class/net/eth0/device -> ../..
+sys/abs -> /sys/class/net
+-- sys/abs/eth0/speed --
+7
+-- sys/class/net/eth0/device/class --
+0x02
+`)
+	for name, want := range map[string]string{"/sys/devices/a/net/eth0/speed": "7", "/sys/class/net/eth0/speed": "7", "/sys/devices/a/class": "0x02"} {
+		if got := text(tree, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestPathsThroughLoops(t *testing.T) {
+	_, err := ParseTree([]byte("-- symlinks --\nsys/loop -> loop\n-- sys/loop/x --\ny\n"))
+	if err == nil || !strings.Contains(err.Error(), "/sys/loop") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestIsRecording(t *testing.T) {
 	for dir, want := range map[string]bool{"testdata/machines/dgx1v": true, "testdata/machines/variants/dgx1v-sub": true, "testdata": false, "none": false} {
 		if got := IsRecording(dir); got != want {

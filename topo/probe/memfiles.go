@@ -113,9 +113,32 @@ func ParseTree(data []byte) (*Tree, error) {
 			}
 			continue
 		}
-		t.AddFile(absolute(f.Name), f.Data)
+		t.AddFile(t.behindLinks(absolute(f.Name)), f.Data)
 	}
 	return t, t.check()
+}
+
+// behindLinks gives the real place of a path that leads through links, whether
+// anything is there yet or not.
+func (t *Tree) behindLinks(name string) string {
+	for range maxLinks {
+		moved := false
+		for at := path.Dir(name); at != "/"; at = path.Dir(at) {
+			target, ok := t.links[at]
+			if !ok {
+				continue
+			}
+			if !path.IsAbs(target) {
+				target = path.Join(path.Dir(at), target)
+			}
+			name, moved = path.Join(target, name[len(at):]), true
+			break
+		}
+		if !moved {
+			break
+		}
+	}
+	return name
 }
 
 func (t *Tree) parseLinks(data []byte) error {
@@ -127,7 +150,7 @@ func (t *Tree) parseLinks(data []byte) error {
 		if !ok || name == "" || target == "" {
 			return fmt.Errorf("%s, line %d: %q is not of the form \"path -> target\"", linksEntry, i+1, line)
 		}
-		t.AddLink(absolute(name), target)
+		t.AddLink(t.behindLinks(absolute(name)), target)
 	}
 	return nil
 }

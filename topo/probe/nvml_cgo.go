@@ -33,14 +33,21 @@ func (l nvmlLibrary) Devices() (devices []Device, err error) {
 			return nil, fmt.Errorf("NVML, GPU %d: %s", i, l.text(rc))
 		}
 	}
-	for i := range handles {
-		d, rc := readDevice(i, handles)
+	for i, h := range handles {
+		d, rc := readDevice(i, gpu{h, l.has})
 		if rc != nvml.SUCCESS {
 			return nil, fmt.Errorf("NVML, GPU %d: %s", i, l.text(rc))
 		}
+		d.P2P = gpu{h, l.has}.p2p(i, handles)
 		devices = append(devices, d)
 	}
 	return devices, nil
+}
+
+// has tells whether the driver knows a function. Calling one that it does not
+// know would end the program.
+func (l nvmlLibrary) has(function string) bool {
+	return l.api.Extensions().LookupSymbol(function) == nil
 }
 
 func (l nvmlLibrary) text(rc nvml.Return) string {
@@ -51,55 +58,71 @@ func (l nvmlLibrary) text(rc nvml.Return) string {
 }
 
 // readDevice asks one GPU. Only what every GPU can answer may fail.
-func readDevice(i int, handles []nvml.Device) (Device, nvml.Return) {
-	h := handles[i]
+func readDevice(i int, g gpu) (Device, nvml.Return) {
 	d := Device{Index: i}
-	pci, rc := h.GetPciInfo()
+	pci, rc := g.handle.GetPciInfo()
 	if rc != nvml.SUCCESS {
 		return d, rc
 	}
 	d.BusID, d.BusIDLegacy = cstring(pci.BusId[:]), cstring(pci.BusIdLegacy[:])
-	major, minor, rc := h.GetCudaComputeCapability()
+	major, minor, rc := g.handle.GetCudaComputeCapability()
 	if rc != nvml.SUCCESS {
 		return d, rc
 	}
 	d.ComputeCapability = [2]int{major, minor}
-	if name, rc := h.GetName(); rc == nvml.SUCCESS {
+	if name, rc := g.handle.GetName(); rc == nvml.SUCCESS {
 		d.Name = name
 	}
 	sm := major*10 + minor
 	for l := range maxNVLinks(sm) {
-		d.NVLinks = append(d.NVLinks, readNVLink(h, l, sm))
+		d.NVLinks = append(d.NVLinks, g.nvlink(l, sm))
 	}
-	d.C2CLinks = readC2C(h)
-	d.Fabric = readFabric(h)
-	d.P2P = readP2P(i, handles)
+	d.C2CLinks = g.c2c()
+	d.Fabric = g.fabric()
 	return d, nvml.SUCCESS
 }
 
-func readNVLink(h nvml.Device, l, sm int) NVLink {
-	link := NVLink{Link: l}
-	capability, rc := h.GetNvLinkCapability(l, nvml.NVLINK_CAP_P2P_SUPPORTED)
-	link.P2PSupported, link.P2PReturn = int(capability), int(rc)
-	if sm >= 90 { // older drivers answer the other call wrongly for these
-		v, rc := readField(h, nvml.FI_DEV_NVLINK_GET_STATE, l)
+// gpu asks for what a GPU or its driver may not know.
+type gpu struct {
+	handle nvml.Device
+	has    func(function string) bool
+}
+
+func (g gpu) nvlink(l, sm int) NVLink {
+	unknown := int(nvml.ERROR_FUNCTION_NOT_FOUND)
+	link := NVLink{Link: l, P2PReturn: unknown, StateReturn: unknown, RemoteReturn: unknown}
+	if g.has("nvmlDeviceGetNvLinkCapability") {
+		capability, rc := g.handle.GetNvLinkCapability(l, nvml.NVLINK_CAP_P2P_SUPPORTED)
+		link.P2PSupported, link.P2PReturn = int(capability), int(rc)
+	}
+	if sm >= 90 { // some drivers answer the other call wrongly for these
+		v, rc := g.field(nvml.FI_DEV_NVLINK_GET_STATE, l)
 		link.State, link.StateReturn = v, int(rc)
-	} else {
-		state, rc := h.GetNvLinkState(l)
+	} else if g.has("nvmlDeviceGetNvLinkState") {
+		state, rc := g.handle.GetNvLinkState(l)
 		link.State, link.StateReturn = int(state), int(rc)
 	}
-	remote, rc := h.GetNvLinkRemotePciInfo(l)
-	link.RemoteReturn = int(rc)
-	if rc != nvml.SUCCESS {
-		return link
-	}
-	link.RemoteBusID, link.RemoteBusIDLegacy = cstring(remote.BusId[:]), cstring(remote.BusIdLegacy[:])
-	if kind, rc := h.GetNvLinkRemoteDeviceType(l); rc == nvml.SUCCESS {
-		if name := remoteTypes[kind]; name != "" {
-			link.RemoteType = &name
+	if g.has("nvmlDeviceGetNvLinkRemotePciInfo") || g.has("nvmlDeviceGetNvLinkRemotePciInfo_v2") {
+		remote, rc := g.handle.GetNvLinkRemotePciInfo(l)
+		link.RemoteReturn = int(rc)
+		if rc == nvml.SUCCESS {
+			link.RemoteBusID, link.RemoteBusIDLegacy = cstring(remote.BusId[:]), cstring(remote.BusIdLegacy[:])
+			link.RemoteType = g.remoteType(l)
 		}
 	}
 	return link
+}
+
+func (g gpu) remoteType(l int) *string {
+	if !g.has("nvmlDeviceGetNvLinkRemoteDeviceType") {
+		return nil
+	}
+	kind, rc := g.handle.GetNvLinkRemoteDeviceType(l)
+	name, known := remoteTypes[kind]
+	if rc != nvml.SUCCESS || !known {
+		return nil
+	}
+	return &name
 }
 
 var remoteTypes = map[nvml.IntNvLinkDeviceType]string{
@@ -108,10 +131,13 @@ var remoteTypes = map[nvml.IntNvLinkDeviceType]string{
 	nvml.NVLINK_DEVICE_TYPE_SWITCH: "SWITCH",
 }
 
-// readField asks for one value that NVML numbers instead of naming.
-func readField(h nvml.Device, field, scope int) (int, nvml.Return) {
-	values := []nvml.FieldValue{{FieldId: uint32(field), ScopeId: uint32(scope)}}
-	if rc := h.GetFieldValues(values); rc != nvml.SUCCESS {
+// field asks for one value that NVML numbers instead of naming.
+func (g gpu) field(number, scope int) (int, nvml.Return) {
+	if !g.has("nvmlDeviceGetFieldValues") {
+		return 0, nvml.ERROR_FUNCTION_NOT_FOUND
+	}
+	values := []nvml.FieldValue{{FieldId: uint32(number), ScopeId: uint32(scope)}}
+	if rc := g.handle.GetFieldValues(values); rc != nvml.SUCCESS {
 		return 0, rc
 	}
 	return int(binary.NativeEndian.Uint32(values[0].Value[:])), nvml.Return(values[0].NvmlReturn)
@@ -120,23 +146,26 @@ func readField(h nvml.Device, field, scope int) (int, nvml.Return) {
 // maxC2C bounds what a driver may claim.
 const maxC2C = 64
 
-func readC2C(h nvml.Device) []C2C {
-	count, rc := readField(h, nvml.FI_DEV_C2C_LINK_COUNT, 0)
+func (g gpu) c2c() []C2C {
+	count, rc := g.field(nvml.FI_DEV_C2C_LINK_COUNT, 0)
 	if rc != nvml.SUCCESS {
 		return nil
 	}
 	links := make([]C2C, min(count, maxC2C))
 	for l := range links {
-		status, rc := readField(h, nvml.FI_DEV_C2C_LINK_GET_STATUS, l)
+		status, rc := g.field(nvml.FI_DEV_C2C_LINK_GET_STATUS, l)
 		links[l].Status, links[l].StatusReturn = status, int(rc)
-		bw, rc := readField(h, nvml.FI_DEV_C2C_LINK_GET_MAX_BW, l)
+		bw, rc := g.field(nvml.FI_DEV_C2C_LINK_GET_MAX_BW, l)
 		links[l].MaxBW, links[l].MaxBWReturn = bw, int(rc)
 	}
 	return links
 }
 
-func readFabric(h nvml.Device) *Fabric {
-	info, rc := h.GetGpuFabricInfo() //nolint:staticcheck // what drivers of NCCL 2.22's time answer
+func (g gpu) fabric() *Fabric {
+	if !g.has("nvmlDeviceGetGpuFabricInfo") {
+		return nil
+	}
+	info, rc := g.handle.GetGpuFabricInfo() //nolint:staticcheck // what drivers of NCCL 2.22's time answer
 	if rc != nvml.SUCCESS {
 		return nil
 	}
@@ -146,17 +175,21 @@ func readFabric(h nvml.Device) *Fabric {
 	}
 }
 
-func readP2P(i int, handles []nvml.Device) []int {
-	status := make([]int, len(handles))
-	for j, other := range handles {
-		if j == i {
+// p2p asks what stands against reading the memory of the other GPUs.
+func (g gpu) p2p(own int, all []nvml.Device) []int {
+	if !g.has("nvmlDeviceGetP2PStatus") {
+		return nil
+	}
+	status := make([]int, len(all))
+	for i, other := range all {
+		if i == own {
 			continue
 		}
-		s, rc := handles[i].GetP2PStatus(other, nvml.P2P_CAPS_INDEX_READ)
+		s, rc := g.handle.GetP2PStatus(other, nvml.P2P_CAPS_INDEX_READ)
 		if rc != nvml.SUCCESS {
 			return nil
 		}
-		status[j] = int(s)
+		status[i] = int(s)
 	}
 	return status
 }

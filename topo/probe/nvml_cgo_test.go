@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -19,13 +20,26 @@ import (
 
 // nvmlServer is NVIDIA's library with the answers of a recording.
 func nvmlServer(devices []Device) *mock.Interface {
+	return oldServer(devices)
+}
+
+// oldServer is the same library without some of its functions.
+func oldServer(devices []Device, lacks ...string) *mock.Interface {
 	handles := make([]*mock.Device, len(devices))
 	for i := range devices {
 		handles[i] = nvmlDevice(devices[i], handles)
 	}
 	return &mock.Interface{
-		InitFunc:           func() nvml.Return { return nvml.SUCCESS },
-		ShutdownFunc:       func() nvml.Return { return nvml.SUCCESS },
+		InitFunc:     func() nvml.Return { return nvml.SUCCESS },
+		ShutdownFunc: func() nvml.Return { return nvml.SUCCESS },
+		ExtensionsFunc: func() nvml.ExtendedInterface {
+			return &mock.ExtendedInterface{LookupSymbolFunc: func(name string) error {
+				if slices.Contains(lacks, name) {
+					return errors.New("no " + name)
+				}
+				return nil
+			}}
+		},
 		ErrorStringFunc:    func(nvml.Return) string { return "error text" },
 		DeviceGetCountFunc: func() (int, nvml.Return) { return len(devices), nvml.SUCCESS },
 		DeviceGetHandleByIndexFunc: func(i int) (nvml.Device, nvml.Return) {
@@ -181,6 +195,29 @@ func TestNVMLKeepsAllAnswers(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestOldNVML: a driver without a function must not be asked for it.
+func TestOldNVML(t *testing.T) {
+	devices := []Device{{ComputeCapability: [2]int{9, 0}}, {ComputeCapability: [2]int{7, 0}}}
+	lacks := []string{
+		"nvmlDeviceGetNvLinkCapability", "nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo", "nvmlDeviceGetNvLinkRemotePciInfo_v2",
+		"nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetFieldValues", "nvmlDeviceGetGpuFabricInfo", "nvmlDeviceGetP2PStatus",
+	}
+	got, err := nvmlLibrary{oldServer(devices, lacks...)}.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range got {
+		if d.C2CLinks != nil || d.Fabric != nil || d.P2P != nil || len(d.NVLinks) == 0 {
+			t.Errorf("GPU %d: %+v", i, d)
+		}
+		for _, l := range d.NVLinks {
+			if unknown := int(nvml.ERROR_FUNCTION_NOT_FOUND); l.P2PReturn != unknown || l.StateReturn != unknown || l.RemoteReturn != unknown {
+				t.Errorf("GPU %d: %+v", i, l)
+			}
+		}
 	}
 }
 

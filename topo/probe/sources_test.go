@@ -2,6 +2,8 @@ package probe
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -155,6 +157,36 @@ func TestNetworkNotes(t *testing.T) {
 	}
 	if len(r.Notes) != 2 || !strings.Contains(r.Notes[0], "libibverbs") || !strings.Contains(r.Notes[1], "aws-ofi") {
 		t.Errorf("notes: %q", r.Notes)
+	}
+}
+
+// TestThisSysfs takes a PCI device of the machine that the test runs on for a
+// GPU: the kernel's own files lead to a socket.
+func TestThisSysfs(t *testing.T) {
+	devices, err := os.ReadDir("/sys/bus/pci/devices")
+	if err != nil || len(devices) == 0 {
+		t.Skip("no PCI devices in sysfs")
+	}
+	id := devices[len(devices)-1].Name()
+	s := play(t, "testdata/machines/lo-only")
+	p := s.Network.(played).p
+	p.Host.Devices = []Device{{BusID: "0000" + id, BusIDLegacy: id, ComputeCapability: [2]int{8, 0}}}
+	p.Host.CUDA = []CUDADevice{{BusID: id}}
+	s.Files = Root("/")
+	dir := filepath.Join(t.TempDir(), "r")
+	r, err := Capture(dir, s, Options{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(xmlOf(t, r.Document)); !strings.Contains(text, `busid="`+id+`" class="0x`) || !strings.Contains(text, `vendor="0x`) {
+		t.Errorf("sysfs says little of %s:\n%s", id, text)
+	}
+	again, err := Replay(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Document.Root, again.Document.Root); diff != "" {
+		t.Errorf("-live +replayed:\n%s", diff)
 	}
 }
 
