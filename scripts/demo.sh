@@ -5,11 +5,13 @@ set -euo pipefail
 bin=$1 builtin=$2
 
 machine=()
-if "$bin" topo >/dev/null 2>&1; then
-	echo "The GPUs of this machine:"
-else
-	echo "No NVIDIA driver here: showing the built-in machine $builtin."
+code=0
+"$bin" topo >/dev/null 2>&1 || code=$?
+if [ "$code" -eq 3 ]; then
+	echo "No NVIDIA GPU or driver here: showing the built-in machine $builtin."
 	machine=(-m "$builtin")
+else
+	echo "The GPUs of this machine:"
 fi
 
 run() {
@@ -21,6 +23,6 @@ run() {
 run topo "${machine[@]}"
 run rings "${machine[@]}"
 run rings "${machine[@]}" -o table
-if "$bin" help validate >/dev/null 2>&1; then
+if "$bin" validate --help >/dev/null 2>&1; then
 	run validate "${machine[@]}"
 fi
