@@ -106,6 +106,34 @@ func TestWholeViewComesBack(t *testing.T) {
 	}
 }
 
+// TestLimitedChannelsKeepTreeLines: NCCL logs where trees are joined before it
+// cuts channels off.
+func TestLimitedChannelsKeepTreeLines(t *testing.T) {
+	lines := func(set map[string]string) (trees, rings int) {
+		m, err := job.Source{}.Open("v100x4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := job.New([]*job.Machine{m}, nil, ncclenv.FromEnviron(nil).With(set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := nccllog.Write(&b, j.Comm, 0, false); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(b.String(), "\nTree "), strings.Count(b.String(), "\nRing ")
+	}
+	all, _ := lines(nil)
+	trees, rings := lines(map[string]string{"NCCL_MAX_NCHANNELS": "2"})
+	if trees != all || rings != 2 {
+		t.Errorf("%d tree lines of %d, %d ring lines", trees, all, rings)
+	}
+	if trees, rings := lines(map[string]string{"NCCL_MIN_NCHANNELS": "32"}); trees != all || rings != 32 {
+		t.Errorf("%d tree lines of %d, %d ring lines", trees, all, rings)
+	}
+}
+
 func TestWriteRefusesUnknownRank(t *testing.T) {
 	j := newJob(t, "v100x4_nv2", 1)
 	for _, rank := range []int{-1, 4} {

@@ -15,10 +15,14 @@ const maxListed = 20
 
 // Write writes every line of one rank, in NCCL's order, without the prefix that
 // names host, process and device. Channel lines are rank 0's only; full lifts
-// their limit of 20 ranks. Trees that a limit on channels cut off have no line.
+// their limit of 20 ranks.
 func Write(w io.Writer, c *connect.Comm, rank int, full bool) error {
 	if rank < 0 || rank >= c.NRanks {
 		return fmt.Errorf("rank %d is not one of the communicator's %d", rank, c.NRanks)
+	}
+	trees, err := allTrees(c)
+	if err != nil {
+		return err
 	}
 	v := view{&c.Nodes[c.RankToNode[rank]]}
 	b := bufio.NewWriter(w)
@@ -32,7 +36,7 @@ func Write(w io.Writer, c *connect.Comm, rank int, full bool) error {
 	if rank == 0 {
 		writeMixed(b, c)
 	}
-	v.writeJoints(b, c, rank)
+	v.writeJoints(b, trees, rank)
 	if rank == 0 {
 		writeChannels(b, c, full)
 	}
@@ -84,20 +88,32 @@ func writeTrees(b *bufio.Writer, c *connect.Comm, rank int) {
 	b.WriteByte('\n')
 }
 
+// allTrees gives the trees of all channels that the nodes have in common and of
+// their duplicates: NCCL logs them before a limit on channels cuts some off.
+func allTrees(c *connect.Comm) ([]connect.Tree, error) {
+	all := 2 * c.Tree.NChannels
+	if len(c.Trees) >= all {
+		return c.Trees[:all], nil
+	}
+	uncut, err := connect.Join(c.Nodes, connect.DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	return uncut.Trees[:min(all, len(uncut.Trees))], nil
+}
+
 // writeJoints writes the lines of a rank that joins its node's trees to those
 // of other nodes: each channel and its duplicate in turn.
-func (v view) writeJoints(b *bufio.Writer, c *connect.Comm, rank int) {
-	n := c.Tree.NChannels
+func (v view) writeJoints(b *bufio.Writer, trees []connect.Tree, rank int) {
+	n := len(trees) / 2
 	for ch, chain := range v.Search.Tree.Intra[:n] {
 		if !v.joins(chain, rank) {
 			continue
 		}
 		for _, id := range []int{ch, ch + n} {
-			if id < len(c.Trees) {
-				t := c.Trees[id]
-				d := t.Down[rank]
-				fmt.Fprintf(b, "Tree %d : %d -> %d -> %d/%d/%d\n", id, t.Up[rank], rank, d[0], d[1], d[2])
-			}
+			t := trees[id]
+			d := t.Down[rank]
+			fmt.Fprintf(b, "Tree %d : %d -> %d -> %d/%d/%d\n", id, t.Up[rank], rank, d[0], d[1], d[2])
 		}
 	}
 }
