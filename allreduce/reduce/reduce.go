@@ -125,9 +125,10 @@ func maximum(dst, a, b []byte, t allreduce.DType) {
 // as views bytes as elements, without a copy. Elements need not be aligned:
 // the processors we run on load them from anywhere.
 func as[T any](b []byte) []T {
-	if len(b) == 0 {
+	var zero T
+	n := len(b) / int(unsafe.Sizeof(zero))
+	if n == 0 {
 		return nil
 	}
-	var zero T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
