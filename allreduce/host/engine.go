@@ -1,8 +1,8 @@
 package host
 
 import (
+	"math/bits"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -150,27 +150,34 @@ func (e *engine) prepareChannel(channel int, work *allreduce.Work) {
 	spare.fifo[work.Proto] = e.mem.fifo(spare.number, work.Proto)
 }
 
-// active counts the workers that have a share in a plan, and starts those that
-// live here if told so.
-func (e *engine) active(p *allreduce.Plan, start bool) (n int) {
-	tree := slices.ContainsFunc(p.Works, func(w allreduce.Work) bool { return w.Algo == allreduce.Tree })
-	for c := range e.shape.channels {
-		if p.Mask>>c&1 == 0 {
-			continue
+// rolesOf are the workers that a plan needs of each rank and channel.
+func (e *engine) rolesOf(p *allreduce.Plan) []int {
+	for i := range p.Works {
+		if p.Works[i].Algo == allreduce.Tree && len(e.layout.Trees) > 0 {
+			return bothRoles
 		}
-		for rank := range e.shape.ranks {
-			for role := range roles {
-				if role == second && !tree {
-					continue
-				}
-				n++
-				if w := e.workers[e.shape.post(rank, c, role)]; start && w != nil {
+	}
+	return bothRoles[:1]
+}
+
+var bothRoles = []int{first, second}
+
+// active counts the workers that a plan needs.
+func (e *engine) active(p *allreduce.Plan) int {
+	return bits.OnesCount64(p.Mask) * e.shape.ranks * len(e.rolesOf(p))
+}
+
+// begin starts those of them that live here.
+func (e *engine) begin(p *allreduce.Plan) {
+	for _, role := range e.rolesOf(p) {
+		for c := range e.shape.channels {
+			for rank := range e.shape.ranks {
+				if w := e.workers[e.shape.post(rank, c, role)]; p.Mask>>c&1 != 0 && w != nil {
 					w.start <- struct{}{}
 				}
 			}
 		}
 	}
-	return n
 }
 
 // signOff tells that a worker is through with the run; the last one wakes the

@@ -122,11 +122,11 @@ func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 	}
 	e.engine.plan = p
 	e.engine.prepare(p)
-	e.engine.ctl.pending.Store(int32(e.engine.active(p, false)))
+	e.engine.ctl.pending.Store(int32(e.engine.active(p)))
 	begin := time.Now()
 	err := e.caller.begin(p)
 	if err == nil {
-		e.engine.active(p, true)
+		e.engine.begin(p)
 		err = e.await(ctx)
 	}
 	if err != nil {

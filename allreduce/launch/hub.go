@@ -10,11 +10,12 @@ import (
 type hub struct {
 	links []*link
 
-	mu    sync.Mutex
-	parts []*frame      // of the exchange under way, by rank
-	gone  []bool        // left or lost
-	lost  error         // the first loss
-	done  chan struct{} // closed at the first loss
+	mu     sync.Mutex
+	parts  []*frame      // of the exchange under way, by rank
+	gone   []bool        // left or lost
+	lost   error         // the first loss
+	losing bool          // it is being told
+	done   chan struct{} // closed at the first loss
 
 	// reason says why a rank's link broke.
 	reason func(rank int) *DeathError
@@ -108,18 +109,21 @@ func (h *hub) leave(rank int, death *DeathError) {
 	}
 }
 
-// lose tells the others of the first loss.
+// lose tells the others of the first loss, and then whoever asks: those who end
+// the job because of it must not be heard first.
 func (h *hub) lose(d *DeathError) {
 	h.mu.Lock()
-	first := h.lost == nil
-	if first {
-		h.lost = d
-		close(h.done)
-	}
+	first := !h.losing
+	h.losing = true
 	h.mu.Unlock()
-	if first {
-		h.broadcast(d.frame())
+	if !first {
+		return
 	}
+	h.broadcast(d.frame())
+	h.mu.Lock()
+	h.lost = d
+	h.mu.Unlock()
+	close(h.done)
 }
 
 // loss is the first lost rank, nil while there is none.

@@ -1,0 +1,10 @@
+//go:build unix && !linux
+
+package host
+
+import "os"
+
+const noReserve = 0
+
+// release does nothing: pages stay until the segment goes.
+func release(*os.File, int64, int64) {}
