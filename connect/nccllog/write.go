@@ -89,12 +89,10 @@ func writeTrees(b *bufio.Writer, c *connect.Comm, rank int) {
 }
 
 // allTrees gives the trees of all channels that the nodes have in common and of
-// their duplicates: NCCL logs them before a limit on channels cuts some off.
+// their duplicates, before limits cut some off or repeat others: that is when
+// NCCL logs them.
 func allTrees(c *connect.Comm) ([]connect.Tree, error) {
 	all := 2 * c.Tree.NChannels
-	if len(c.Trees) >= all {
-		return c.Trees[:all], nil
-	}
 	uncut, err := connect.Join(c.Nodes, connect.DefaultOptions())
 	if err != nil {
 		return nil, err
