@@ -14,7 +14,7 @@ part() {
   local name=$1 limit=$2 tests=$3
   shift 3
   local begin=$SECONDS
-  (cd allreduce/gpu && export "$@" X= && timeout -k 5 "$limit" "$bin/gpu.test" -test.v -test.timeout "$((limit - 2))s" -test.run "$tests" ${FLAGS:-}) >>"$out/$name.log" 2>&1
+  (cd allreduce/gpu && export "$@" X= && timeout -k 5 "$limit" "$bin/${BIN:-gpu.test}" -test.v -test.timeout "$((limit - 2))s" -test.run "$tests" ${FLAGS:-}) >>"$out/$name.log" 2>&1
   echo "$name: exit $? after $((SECONDS - begin)) s"
 }
 
@@ -29,6 +29,13 @@ for p in "$@"; do
   soak) part soak 120 'TestSoak' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   ring) part ring 150 'TestSweep' RINGTOPO_SWEEP=ring ;;
   direct) part direct 120 'TestSweep' RINGTOPO_SWEEP=direct ;;
+  tune) part tune 120 'TestSweep' RINGTOPO_SWEEP=tune ;;
+  variants) # of kernels that were built for a comparison
+    for b in "$bin"/gpu*.test; do
+      echo "$b" >>"$out/variants.log"
+      part variants 60 'TestSweep' RINGTOPO_SWEEP=simple BIN="$(basename "$b")"
+    done
+    ;;
   sanitize)
     for tool in memcheck racecheck; do
       (cd allreduce/gpu && timeout -k 5 100 compute-sanitizer --tool $tool "$bin/gpu.test" -test.v -test.run 'TestGeometry') >>"$out/sanitize.log" 2>&1

@@ -23,7 +23,7 @@ type device struct {
 	channels    cuda.Ptr   // [rank][channel] channelWire
 	reports     cuda.Ptr   // the same shape, reportWire; the direct algorithms' by block
 	tables      cuda.Ptr   // works beyond the first, and parts
-	direct      *directMemory
+	direct      directMemory
 	launches    []launch // of the run at hand
 	owned       []cuda.Ptr
 }

@@ -20,15 +20,27 @@ type DirectTuning struct {
 const (
 	maxDirectBlocks = 128
 	lineCapacity    = 1 << 16 // 512 KiB of data from each rank
-	scratchBytes    = 64 << 20
+	leastScratch    = 1 << 20
+	mostScratch     = 1 << 30
 )
 
-// directMemory is what the ranks of a device have for direct algorithms.
+// directMemory is what the ranks of a device have for direct algorithms. Growth
+// makes new memory beside the old, which captured launches may still use.
 type directMemory struct {
 	states  []cuda.Ptr
-	regions []regionWire // of the local ranks
-	table   cuda.Ptr     // of all ranks' regions
-	scratch int64
+	regions []uint64 // of all ranks
+	scratch int64    // bytes from each source; 0: nothing is there yet
+}
+
+// shape is where the parts of a region of n sources lie.
+type directShape struct{ flags, done, scratch, bytes int64 }
+
+func directShapeOf(n, scratch int64) (s directShape) {
+	s.flags = 2 * n * lineCapacity * 16
+	s.done = s.flags + maxDirectBlocks*maxPieces*n*8
+	s.scratch = (s.done + maxDirectBlocks*n*8 + 255) / 256 * 256
+	s.bytes = s.scratch + n*scratch
+	return s
 }
 
 // directTrouble is why a direct algorithm cannot run, empty if it can.
@@ -53,62 +65,57 @@ func (e *Executor) directTrouble(a allreduce.Algo, p allreduce.Proto) string {
 	return ""
 }
 
-// setDirect makes the memory of the direct algorithms on first use.
-func (e *Executor) setDirect() error {
+// provideDirect makes the memory that a plan's direct works need.
+func (e *Executor) provideDirect(p *allreduce.Plan) error {
+	need := int64(0)
+	for i := range p.Works {
+		w := &p.Works[i]
+		if w.Algo == allreduce.TwoShot {
+			share := w.Bytes()/int64(e.layout.NRanks) + 4096
+			need = max(need, min(mostScratch, share))
+		} else if w.Algo == allreduce.OneShot {
+			need = max(need, leastScratch)
+		}
+	}
+	if need <= e.devices[0].direct.scratch {
+		return nil
+	}
+	size := int64(leastScratch)
+	for size < need {
+		size *= 2
+	}
+	if err := e.growDirect(size); err != nil {
+		return fmt.Errorf("memory of direct algorithms: %w", err)
+	}
+	return nil
+}
+
+func (e *Executor) growDirect(scratch int64) error {
 	n := e.layout.NRanks
-	regions := make([]regionWire, n)
+	regions := make([]uint64, n)
 	for _, d := range e.devices {
 		err := d.Do(func() error {
-			m := &directMemory{scratch: scratchBytes}
+			m := directMemory{scratch: scratch, regions: regions}
 			for _, rank := range d.ranks {
 				state, err := d.zeroed(int64(unsafe.Sizeof(stateWire{})))
 				if err != nil {
 					return err
 				}
 				m.states = append(m.states, state)
-				if regions[rank], err = d.region(n); err != nil {
+				region, err := d.zeroed(directShapeOf(int64(n), scratch).bytes)
+				if err != nil {
 					return err
 				}
+				regions[rank] = uint64(region)
 			}
 			d.direct = m
 			return d.stream.Synchronize()
-		})
-		if err != nil {
-			return fmt.Errorf("memory of direct algorithms: %w", err)
-		}
-	}
-	for _, d := range e.devices {
-		err := d.Do(func() (err error) {
-			if d.direct.table, err = d.zeroed(int64(n) * int64(unsafe.Sizeof(regionWire{}))); err != nil {
-				return err
-			}
-			if err := d.stream.Synchronize(); err != nil {
-				return err
-			}
-			return d.Upload(d.direct.table, bytesOfAll(regions))
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// region makes what one rank receives into.
-func (d *device) region(n int) (r regionWire, err error) {
-	for size, to := range map[int64]*uint64{
-		2 * int64(n) * lineCapacity * 16:           &r.lines,
-		int64(n) * scratchBytes:                    &r.scratch,
-		maxDirectBlocks * maxPieces * int64(n) * 8: &r.flags,
-		maxDirectBlocks * int64(n) * 8:             &r.done,
-	} {
-		p, err := d.zeroed(size)
-		if err != nil {
-			return r, err
-		}
-		*to = uint64(p)
-	}
-	return r, nil
 }
 
 // prepareDirect makes the launches of one work: several where the message is
@@ -118,9 +125,9 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 		return nil, nil
 	}
 	oneShot, n, size := w.Algo == allreduce.OneShot, int64(e.layout.NRanks), int64(w.DType.Size())
-	entry, most := "twoshot", n*(scratchBytes-4096)/size
+	entry, start, most := "twoshot", kernels.Twoshot, n*(d.direct.scratch-4096)/size
 	if oneShot {
-		entry, most = "oneshot", lineCapacity*8/size
+		entry, start, most = "oneshot", kernels.Oneshot, lineCapacity*8/size
 	}
 	f, err := d.function(kernels.ModuleDirect, w.DType.String(), entry)
 	if err != nil {
@@ -137,16 +144,19 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 		if err := d.fits(f, g, len(d.ranks)); err != nil {
 			return nil, err
 		}
-		list = append(list, launch{function: f, grid: g, direct: l, oneShot: oneShot})
+		list = append(list, launch{algo: w.Algo, function: f, grid: g, direct: l, launchDirect: start})
 	}
 	return list, nil
 }
 
 func (e *Executor) bindDirect(d *device, w *allreduce.Work, a *allreduce.Args, first, count int64) (*directWire, error) {
-	l := &directWire{regions: uint64(d.direct.table), reports: uint64(d.reports), abort: e.control.abortPtr(),
-		timeoutNs: uint64(e.opts.Limit.Nanoseconds()), count: uint64(count), lineCapacity: lineCapacity, scratchBytes: uint64(d.direct.scratch),
+	shape := directShapeOf(int64(e.layout.NRanks), d.direct.scratch)
+	l := &directWire{reports: uint64(d.reports), abort: e.control.abortPtr(), timeoutNs: uint64(e.opts.Limit.Nanoseconds()),
+		count: uint64(count), lineCapacity: lineCapacity, scratchBytes: uint64(d.direct.scratch),
+		flagsOffset: uint64(shape.flags), doneOffset: uint64(shape.done), scratchOffset: uint64(shape.scratch),
 		nRanks: uint32(e.layout.NRanks), nLocal: uint32(len(d.ranks)), trace: 1}
 	l.reduction, l.scale, l.divide, l.scalar = recipe(w.DType, w.Op, e.layout.NRanks)
+	copy(l.regions[:], d.direct.regions)
 	off := uint64(first) * uint64(w.DType.Size())
 	for i, rank := range d.ranks {
 		in, err := e.address(a.Send[rank])
@@ -191,10 +201,12 @@ func (e *Executor) directGrid(d *device, oneShot bool, bytes int64, l *directWir
 func directDefaults(oneShot bool, bytes int64) (blocks, threads, pieces int) {
 	if oneShot {
 		// A line for each thread, as far as blocks go.
-		return int(max(1, min(64, (bytes/8+511)/512))), 512, 1
+		lines := (bytes + 7) / 8
+		blocks = int(max(1, min(maxDirectBlocks, (lines+511)/512)))
+		return blocks, int((lines/int64(blocks) + 31) / 32 * 32), 1
 	}
 	switch {
-	case bytes <= 1<<20:
+	case bytes <= 2<<20:
 		return 32, 512, 1
 	case bytes <= 16<<20:
 		return 64, 512, 1

@@ -137,11 +137,8 @@ func (e *Executor) stalls() ([]allreduce.Stall, error) {
 			}
 			s := allreduce.Stall{Rank: int(r.rank), Channel: int(r.channel), Peer: int(r.peer), For: allreduce.Wait(r.stuck - 1),
 				Algo: allreduce.Ring, Proto: allreduce.Proto(r.protocol), Want: r.want, Seen: r.seen, Base: r.base}
-			if len(d.launches) > 0 && d.launches[len(d.launches)-1].direct != nil {
-				s.Algo = allreduce.TwoShot
-				if d.launches[len(d.launches)-1].oneShot {
-					s.Algo = allreduce.OneShot
-				}
+			if n := len(d.launches); n > 0 && d.launches[n-1].direct != nil {
+				s.Algo = d.launches[n-1].algo
 			}
 			list = append(list, s)
 		}

@@ -149,7 +149,9 @@ func TestFaults(t *testing.T) {
 			for _, ranks := range []int{n, 4} {
 				t.Run(fmt.Sprintf("%s/%s/%d", proto, kind, ranks), func(t *testing.T) {
 					o := gpu.Options{Limit: 300 * time.Millisecond, Fault: allreduce.Fault{Kind: kind, Rank: 1, Channel: 1, Step: 2}}
-					pl := planner(t, layout(ranks, 2))
+					l := layout(ranks, 2)
+					l.BuffSize = [allreduce.NumProtos]int{allreduce.LL: 65536, allreduce.LL128: 65536, allreduce.Simple: 65536} // many loops
+					pl := planner(t, l)
 					p := planOne(t, pl, plan.Task{Count: 1 << 20, DType: allreduce.Float32}, allreduce.Ring, proto)
 					expectCaught(t, open(t, pl.Layout(), o), p, kind)
 				})

@@ -3,7 +3,6 @@ package gpu
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/cuda"
@@ -12,22 +11,28 @@ import (
 
 // launch is one kernel launch of a run on one device.
 type launch struct {
+	algo     allreduce.Algo
 	function *cuda.Function
 	grid     cuda.Grid
-	ring     *launchWire // or
-	direct   *directWire
-	oneShot  bool
+	// One of the two, with the launch function of its kernel.
+	ring         *launchWire
+	launchRing   func(*cuda.Function, *cuda.Stream, cuda.Grid, *[560]byte) error
+	direct       *directWire
+	launchDirect func(*cuda.Function, *cuda.Stream, cuda.Grid, *[880]byte) error
 }
 
 func (l *launch) enqueue(s *cuda.Stream) error {
-	switch {
-	case l.ring != nil:
-		return kernels.Ring(l.function, s, l.grid, (*[560]byte)(bytesOf(l.ring)))
-	case l.oneShot:
-		return kernels.Oneshot(l.function, s, l.grid, (*[736]byte)(bytesOf(l.direct)))
+	if l.ring != nil {
+		return l.launchRing(l.function, s, l.grid, (*[560]byte)(bytesOf(l.ring)))
 	}
-	return kernels.Twoshot(l.function, s, l.grid, (*[736]byte)(bytesOf(l.direct)))
+	return l.launchDirect(l.function, s, l.grid, (*[880]byte)(bytesOf(l.direct)))
 }
+
+// ringKernels are the kernels by protocol.
+var ringKernels = [allreduce.NumProtos]struct {
+	entry  string
+	launch func(*cuda.Function, *cuda.Stream, cuda.Grid, *[560]byte) error
+}{allreduce.LL: {"ring_ll", kernels.RingLL}, allreduce.LL128: {"ring_ll128", kernels.RingLL128}, allreduce.Simple: {"ring_simple", kernels.RingSimple}}
 
 // prepare turns a plan into the launches of every device.
 func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
@@ -37,8 +42,8 @@ func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
 	if err := p.Check(args, e.local); err != nil {
 		return err
 	}
-	if p.Threads < 32 || p.Threads%32 != 0 || p.Threads > kernels.RingThreads {
-		return fmt.Errorf("blocks of %d threads: want a multiple of 32 up to %d", p.Threads, kernels.RingThreads)
+	if p.Threads < 32 || p.Threads%32 != 0 || p.Threads > kernels.RingSimpleThreads {
+		return fmt.Errorf("blocks of %d threads: want a multiple of 32 up to %d", p.Threads, kernels.RingSimpleThreads)
 	}
 	for i := range p.Works {
 		if err := e.checkWork(&p.Works[i]); err != nil {
@@ -48,10 +53,8 @@ func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
 			return fmt.Errorf("work %d: %d threads in blocks of %d", i, w, p.Threads)
 		}
 	}
-	if e.devices[0].direct == nil && slices.ContainsFunc(p.Works, func(w allreduce.Work) bool { return w.Algo.Direct() }) {
-		if err := e.setDirect(); err != nil {
-			return err
-		}
+	if err := e.provideDirect(p); err != nil {
+		return err
 	}
 	for _, d := range e.devices {
 		err := d.Do(func() (err error) {
@@ -65,8 +68,8 @@ func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
 	return nil
 }
 
-// prepareDevice makes one launch for each stretch of works of one type: a module
-// knows one type only.
+// prepareDevice makes one launch for each stretch of works of one type and
+// protocol: a kernel knows one of each only.
 // What does not fit into a launch's parameter goes to device memory at tables.
 func (e *Executor) prepareDevice(d *device, list []launch, tables cuda.Ptr, p *allreduce.Plan, args []allreduce.Args) ([]launch, error) {
 	t := table{base: tables}
@@ -81,7 +84,7 @@ func (e *Executor) prepareDevice(d *device, list []launch, tables cuda.Ptr, p *a
 			continue
 		}
 		n := i + 1
-		for n < len(p.Works) && p.Works[n].DType == p.Works[i].DType && !p.Works[n].Algo.Direct() {
+		for n < len(p.Works) && p.Works[n].DType == p.Works[i].DType && p.Works[n].Proto == p.Works[i].Proto && p.Works[n].Algo == p.Works[i].Algo {
 			n++
 		}
 		l, err := e.prepareRing(d, p, args, i, n, &t)
@@ -96,7 +99,8 @@ func (e *Executor) prepareDevice(d *device, list []launch, tables cuda.Ptr, p *a
 
 // prepareRing makes the launch of works [from, to).
 func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Args, from, to int, t *table) (launch, error) {
-	f, err := d.function(kernels.ModuleRing, p.Works[from].DType.String(), "ring")
+	kernel := ringKernels[p.Works[from].Proto]
+	f, err := d.function(kernels.ModuleRing, p.Works[from].DType.String(), kernel.entry)
 	if err != nil {
 		return launch{}, err
 	}
@@ -123,7 +127,7 @@ func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Ar
 		}
 	}
 	l.works = t.add(bytesOfAll(more))
-	return launch{function: f, grid: grid, ring: l}, nil
+	return launch{algo: allreduce.Ring, function: f, grid: grid, ring: l, launchRing: kernel.launch}, nil
 }
 
 // bind gives a work its buffers.

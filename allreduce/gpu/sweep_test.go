@@ -44,8 +44,19 @@ func TestSweep(t *testing.T) {
 	}
 	if strings.Contains(wanted, "direct") {
 		rows = append(rows,
-			sweep{allreduce.OneShot, allreduce.LL, 8, 512 << 10, 4, 1, gpu.Options{}, ""},
-			sweep{allreduce.TwoShot, allreduce.Simple, 32 << 10, 1 << 30, 4, 1, gpu.Options{}, ""})
+			sweep{allreduce.OneShot, allreduce.LL, 8, 512 << 10, 2, 1, gpu.Options{}, ""},
+			sweep{allreduce.TwoShot, allreduce.Simple, 128 << 10, 1 << 30, 2, 1, gpu.Options{}, ""})
+	}
+	if strings.Contains(wanted, "tune") {
+		for _, blocks := range []int{32, 64, 128} {
+			for _, pieces := range []int{1, 2, 8} {
+				o := gpu.Options{Direct: gpu.DirectTuning{Blocks: blocks, Pieces: pieces}}
+				rows = append(rows, sweep{allreduce.TwoShot, allreduce.Simple, 512 << 10, 128 << 20, 4, 1, o, fmt.Sprintf("%d blocks %d pieces", blocks, pieces)})
+			}
+		}
+	}
+	if strings.Contains(wanted, "simple") {
+		rows = append(rows, sweep{allreduce.Ring, allreduce.Simple, 16 << 20, 1 << 30, 8, 24, gpu.Options{}, "variant"})
 	}
 	t.Logf("%-8s %-7s %12s %10s %10s %10s", "algo", "proto", "bytes", "us", "GB/s", "host us")
 	for _, r := range rows {

@@ -60,23 +60,23 @@ type reportWire struct {
 	rank, sm, ran, _               uint32
 }
 
-type regionWire struct{ lines, scratch, flags, done uint64 }
-
 type stateWire struct {
-	epoch       uint64
-	finished, _ uint32
+	epoch      uint64
+	arrived, _ uint32
 }
 
 type directRankWire struct{ state, in, out, rank uint64 }
 
 type directWire struct {
-	regions, reports, abort, timeoutNs uint64
-	count, lineCapacity, scratchBytes  uint64
-	scalar                             uint64
-	nRanks, nLocal, blocks, pieces     uint32
-	reduction, scale, divide, trace    uint32
-	local                              [maxLocalRanks]directRankWire
-	outs                               [maxDirectRanks]uint64
+	reports, abort, timeoutNs              uint64
+	count, lineCapacity, scratchBytes      uint64
+	flagsOffset, doneOffset, scratchOffset uint64
+	scalar                                 uint64
+	nRanks, nLocal, blocks, pieces         uint32
+	reduction, scale, divide, trace        uint32
+	local                                  [maxLocalRanks]directRankWire
+	regions                                [maxDirectRanks]uint64
+	outs                                   [maxDirectRanks]uint64
 }
 
 // bytesOf is the memory of a value.

@@ -13,21 +13,37 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "a35583c23d3ef1920c0ffa61d83d000640ff41dbebe43445efe531a3f8465348"
+const SourceSHA256 = "a9743fb54531604b9c3fc41d6bc07e1fe9166dcac0df70e2e8d905bebdf7c718"
 
-// RingThreads is the largest block of kernel ring.
-const RingThreads = 640
+// RingLLThreads is the largest block of kernel ring_ll.
+const RingLLThreads = 640
 
-// Ring launches kernel ring.
-func Ring(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[560]byte) error {
+// RingLL launches kernel ring_ll.
+func RingLL(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[560]byte) error {
+	return f.Launch(s, g, unsafe.Pointer(p0))
+}
+
+// RingLL128Threads is the largest block of kernel ring_ll128.
+const RingLL128Threads = 640
+
+// RingLL128 launches kernel ring_ll128.
+func RingLL128(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[560]byte) error {
+	return f.Launch(s, g, unsafe.Pointer(p0))
+}
+
+// RingSimpleThreads is the largest block of kernel ring_simple.
+const RingSimpleThreads = 640
+
+// RingSimple launches kernel ring_simple.
+func RingSimple(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[560]byte) error {
 	return f.Launch(s, g, unsafe.Pointer(p0))
 }
 
 // OneshotThreads is the largest block of kernel oneshot.
-const OneshotThreads = 1024
+const OneshotThreads = 512
 
 // Oneshot launches kernel oneshot.
-func Oneshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[736]byte) error {
+func Oneshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[880]byte) error {
 	return f.Launch(s, g, unsafe.Pointer(p0))
 }
 
@@ -35,7 +51,7 @@ func Oneshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[736]byte) error
 const TwoshotThreads = 512
 
 // Twoshot launches kernel twoshot.
-func Twoshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[736]byte) error {
+func Twoshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[880]byte) error {
 	return f.Launch(s, g, unsafe.Pointer(p0))
 }
 

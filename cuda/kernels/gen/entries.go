@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ringtopo/ringtopo/cuda/kernels/internal/source"
 )
@@ -57,6 +58,18 @@ func parseEntries(ptx []byte) ([]entry, error) {
 // sourceHash covers all sources: a header can change any module.
 func sourceHash(dir string) (string, error) { return source.Hash(dir) }
 
+// goName turns ring_ll128 into RingLL128.
+func goName(entry string) string {
+	name := ""
+	for _, word := range strings.Split(entry, "_") {
+		if strings.HasPrefix(word, "ll") {
+			word = strings.ToUpper(word)
+		}
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name
+}
+
 // writeGo writes a launch function for each kernel.
 func writeGo(entries []entry, hash string) ([]byte, error) {
 	var b bytes.Buffer
@@ -64,7 +77,7 @@ func writeGo(entries []entry, hash string) ([]byte, error) {
 	b.WriteString("//go:embed ptx/*.ptx\nvar modules embed.FS\n\n")
 	fmt.Fprintf(&b, "// SourceSHA256 is the hash of the sources that the PTX was made of.\nconst SourceSHA256 = %q\n\n", hash)
 	for _, e := range entries {
-		name := string(bytes.ToUpper([]byte(e.name[:1]))) + e.name[1:]
+		name := goName(e.name)
 		fmt.Fprintf(&b, "// %sThreads is the largest block of kernel %s.\nconst %sThreads = %d\n\n", name, e.name, name, e.maxThreads)
 		fmt.Fprintf(&b, "// %s launches kernel %s.\nfunc %s(f *cuda.Function, s *cuda.Stream, g cuda.Grid", name, e.name, name)
 		for i, t := range e.params {

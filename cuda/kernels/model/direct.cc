@@ -14,9 +14,12 @@ struct World {
   u32 n;
   std::mt19937_64 random;
   vector<State> states;
-  vector<Region> regions;
+  vector<u8 *> regions;
   vector<vector<u8>> memory;
 
+  u64 flagsOffset() const { return 2 * n * kLines * 16; }
+  u64 doneOffset() const { return flagsOffset() + kMaxBlocks * kMaxPieces * n * 8; }
+  u64 scratchOffset() const { return (doneOffset() + kMaxBlocks * n * 8 + 15) / 16 * 16; }
   u32 pick(u32 below) { return random() % below; }
   u8 *alloc(u64 bytes) {
     memory.emplace_back(bytes + 128);
@@ -76,7 +79,8 @@ static bool check(const World &w, const DirectLaunch &l, const Input &t, bool tw
 static bool round(World &w, u32 *abort) {
   DirectLaunch l = {};
   bool two = w.pick(2);
-  l.regions = w.regions.data();
+  for (u32 r = 0; r < w.n; r++) l.regions[r] = w.regions[r];
+  l.flagsOffset = w.flagsOffset(), l.doneOffset = w.doneOffset(), l.scratchOffset = w.scratchOffset();
   vector<Report> reports(w.n * kMaxBlocks);
   l.reports = reports.data();
   l.abort = abort, l.timeoutNs = 1ull << 40;
@@ -104,9 +108,7 @@ int main(int argc, char **argv) {
   u64 start = w.pick(2) ? 0 : 0x7ffffffe - 3;
   for (u32 r = 0; r < w.n; r++) {
     w.states[r].epoch = start;
-    w.regions.push_back({w.alloc(2 * w.n * kLines * 16), w.alloc(w.n * kScratch),
-                         (u64 *)w.alloc(kMaxBlocks * kMaxPieces * w.n * 8),
-                         (u64 *)w.alloc(kMaxBlocks * w.n * 8)});
+    w.regions.push_back(w.alloc(w.scratchOffset() + w.n * kScratch));
   }
   size_t lasting = w.memory.size();
   u32 abort = 0;

@@ -69,10 +69,10 @@ struct Case {
 };
 
 // drawWork lays a random message over random channels, as the planner may.
-static Case drawWork(World &w, u32 maxThreads) {
+static Case drawWork(World &w, u32 maxThreads, u32 protocol) {
   Case t = {};
   Work &k = t.work;
-  k.protocol = w.pick(3);
+  k.protocol = protocol;
   k.threads = 32 * (1 + w.pick(maxThreads / 32));
   k.reduction = w.pick(4);
   if (w.pick(5) == 0) {
@@ -136,7 +136,7 @@ static Elem expect(const World &w, const Case &t, u64 i, const vector<u32> &ring
 static bool check(const World &w, const Case &t) {
   for (u32 c = 0; c < w.nChannels; c++) {
     if (!(t.work.mask >> c & 1)) continue;
-    Part p = partOf(t.work, c);
+    Part p = partOf(t.work, c, FromParameter());
     for (u64 e = 0; e < p.count; e++) {
       u64 loop = e / (w.n * p.chunk) * (w.n * p.chunk), rest = p.count - loop, k = p.chunk;
       u64 cell = 16 / kElemBytes;
@@ -159,9 +159,9 @@ static bool check(const World &w, const Case &t) {
 }
 
 static int round(World &w, Launch l, u32 nWorks) {
-  u32 block = 128 + 32 * w.pick(2);
+  u32 block = 128 + 32 * w.pick(2), protocol = w.pick(3);
   vector<Case> cases;
-  for (u32 i = 0; i < nWorks; i++) cases.push_back(drawWork(w, block));
+  for (u32 i = 0; i < nWorks; i++) cases.push_back(drawWork(w, block, protocol));
   vector<Work> more;
   for (u32 i = 0; i < nWorks; i++) {
     l.mask |= cases[i].work.mask;
@@ -170,7 +170,7 @@ static int round(World &w, Launch l, u32 nWorks) {
   l.work = cases[0].work, l.works = more.data(), l.nWorks = nWorks;
   l.trace = 1;
   model::Grid grid;
-  grid.launch(w.n * __builtin_popcountll(l.mask), block, [&] { ring(l); });
+  grid.launch(w.n * __builtin_popcountll(l.mask), block, [&] { protocol == kSimple ? ring_simple(l) : protocol == kLL ? ring_ll(l) : ring_ll128(l); });
   grid.run(w.random());
   bool stuck = false;
   for (Report &r : w.reports)

@@ -8,7 +8,6 @@ enum WaitFor { kForData = 0, kForCredit = 1 };
 
 struct Shared {
   Channel channel;
-  Work work;
   u32 aborted;
 };
 

@@ -10,16 +10,8 @@ constexpr u32 kMaxPieces = 16;
 // own, one later than the last; it lives on the GPU so that a graph can replay.
 struct State {
   u64 epoch;
-  u32 finished; // blocks of the call under way
+  u32 arrived; // blocks that know the epoch of the call under way
   u32 reserved;
-};
-
-// Region is where a rank receives.
-struct Region {
-  u8 *lines;   // [2 by parity of the epoch][source rank][capacity] of 16 bytes
-  u8 *scratch; // [source rank][scratchBytes]
-  u64 *flags;  // [block][piece][source rank]
-  u64 *done;   // [block][source rank]
 };
 
 struct DirectRank {
@@ -29,21 +21,26 @@ struct DirectRank {
   u64 rank;
 };
 
+// DirectLaunch is the kernels' parameter. A rank receives into its region:
+// lines  [2 by parity of the epoch][source rank][lineCapacity] of 16 bytes, then
+// flags  [block][piece][source rank] and done [block][source rank] of 8 bytes,
+// then scratch [source rank][scratchBytes].
 struct DirectLaunch {
-  const Region *regions; // by rank, as addressed from this GPU, in its memory
   struct Report *reports; // by block
   u32 *abort;
-  u64 timeoutNs;
+  u64 timeoutNs;    // of one wait
   u64 count;        // elements
   u64 lineCapacity; // lines of one source
   u64 scratchBytes; // of one source
+  u64 flagsOffset, doneOffset, scratchOffset;
   u64 scalar;
   u32 nRanks, nLocal, blocks, pieces; // blocks of one rank
   u32 reduction, scale, divide, trace;
   DirectRank local[kMaxRanks];
+  u8 *regions[kMaxRanks]; // by rank, as addressed from this GPU
   u8 *outs[kMaxRanks];
 };
-static_assert(sizeof(DirectLaunch) == 736, "mirrored in Go");
+static_assert(sizeof(DirectLaunch) == 880, "mirrored in Go");
 
 struct Call {
   const DirectLaunch &l;
@@ -53,7 +50,8 @@ struct Call {
   u64 epoch;
 };
 
-DEVICE void beginCall(const DirectLaunch &l, Context &c, u32 *aborted) {
+DEVICE Context contextOf(const DirectLaunch &l, u32 *aborted) {
+  Context c = {};
   c.tid = threadIndex();
   c.threads = blockThreads();
   c.aborted = aborted;
@@ -70,17 +68,20 @@ DEVICE void beginCall(const DirectLaunch &l, Context &c, u32 *aborted) {
     c.report->sm = multiprocessor();
     c.report->ran = 1;
   }
-  blockBarrier();
+  return c;
 }
 
-// endCall lets the last block of the rank move on to the next epoch: the others
-// have read this one by then.
-DEVICE void endCall(const Call &k) {
+// agree follows when all threads of the block know the epoch. The last block of
+// the rank to come here moves the rank on to it, for the next call.
+DEVICE void agree(const Call &k) {
   blockBarrier();
   if (k.c.tid != 0) return;
-  if (atomicAdd(&k.me.state->finished, 1) != k.l.blocks - 1) return;
-  k.me.state->finished = 0;
-  k.me.state->epoch = k.epoch;
+  State *s = k.me.state;
+  if (k.l.blocks > 1) {
+    if (atomicAdd(&s->arrived, 1) != k.l.blocks - 1) return;
+    s->arrived = 0;
+  }
+  s->epoch = k.epoch;
 }
 
 // ---- One-shot: every rank writes its input as lines into every peer's slot
@@ -90,7 +91,7 @@ DEVICE void endCall(const Call &k) {
 
 DEVICE u8 *lineAt(const Call &k, u32 to, u32 from, u64 line) {
   u64 slot = (k.epoch & 1) * k.l.nRanks + from;
-  return k.l.regions[to].lines + (slot * k.l.lineCapacity + line) * 16;
+  return k.l.regions[to] + (slot * k.l.lineCapacity + line) * 16;
 }
 
 DEVICE u64 awaitLine(const Call &k, u32 from, const u8 *line) {
@@ -121,35 +122,41 @@ DEVICE void pushLine(const Call &k, u64 line, u64 data) {
   }
 }
 
-DEVICE void foldLine(const Call &k, u64 line, bool aligned) {
+DEVICE void foldLine(const Call &k, u64 line, Word own) {
   Word acc[1], v[1];
   for (u32 r = 0; r < k.l.nRanks; r++) {
-    if (r == k.me.rank) v[0] = ownLine(k, line, aligned);
+    if (r == k.me.rank) v[0] = own;
     else v[0].d[0] = awaitLine(k, r, lineAt(k, k.me.rank, r, line));
     if (r == 0) acc[0] = v[0];
     else foldAll(k.c.recipe.reduction, acc, v);
   }
   divideAll(k.c.recipe, acc);
-  bool aligned8 = ((u64)k.me.out & 7) == 0;
-  storeVec<8>(k.me.out, line * (8 / kElemBytes), k.l.count, aligned8, acc[0]);
+  bool aligned = ((u64)k.me.out & 7) == 0;
+  storeVec<8>(k.me.out, line * (8 / kElemBytes), k.l.count, aligned, acc[0]);
 }
 
-KERNEL(1024) oneshot(DirectLaunch l) {
+KERNEL(512) oneshot(DirectLaunch l) {
   SHARED(u32, aborted);
-  Context c = {};
-  beginCall(l, c, &aborted);
-  DirectRank me = l.local[blockIndex() / l.blocks];
-  Call k = {l, c, me, blockIndex() % l.blocks, me.state->epoch + 1};
+  Context c = contextOf(l, &aborted);
+  u32 local = blockIndex() / l.blocks;
+  DirectRank me = l.local[local];
+  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
   u64 lines = (l.count * kElemBytes + 7) / 8, first = k.block * c.threads + c.tid;
   u64 stride = (u64)l.blocks * c.threads;
   bool aligned = ((u64)me.in & 7) == 0;
-  for (u64 i = first; i < lines; i += stride) pushLine(k, i, ownLine(k, i, aligned).d[0]);
+  Word own; // of the thread's first line: it has no other where the grid is large enough
+  if (first < lines) {
+    own = ownLine(k, first, aligned);
+    pushLine(k, first, own.d[0]);
+  }
+  for (u64 i = first + stride; i < lines; i += stride) pushLine(k, i, ownLine(k, i, aligned).d[0]);
   // Twice in 2^31 calls all lines are written, so that none keeps a flag long
   // enough for its value to return.
   if ((k.epoch & 0x7ffffffe) == 0x7ffffffe)
     for (u64 i = lines + first; i < l.lineCapacity; i += stride) pushLine(k, i, 0);
-  for (u64 i = first; i < lines; i += stride) foldLine(k, i, aligned);
-  endCall(k);
+  agree(k);
+  if (first < lines) foldLine(k, first, own);
+  for (u64 i = first + stride; i < lines; i += stride) foldLine(k, i, ownLine(k, i, aligned));
 }
 
 // ---- Two-shot: rank r owns share r of the message. Every rank writes its part
@@ -179,26 +186,30 @@ DEVICE Stretch stretchOf(const Call &k, u32 share, u32 piece) {
   return s;
 }
 
+// flagsAt are the words of a region by which all other ranks say that a piece
+// is there, or that they are done with the block's stretches.
+DEVICE u64 *flagsAt(const Call &k, u32 rank, bool done, u32 piece) {
+  u64 row = done ? k.block : (u64)k.block * kMaxPieces + piece;
+  return (u64 *)(k.l.regions[rank] + (done ? k.l.doneOffset : k.l.flagsOffset)) + row * k.l.nRanks;
+}
+
 // tell sets a flag of this rank at every peer. One thread for each peer, after
 // a barrier: its fence covers the block's stores.
 DEVICE void tell(const Call &k, bool done, u32 piece) {
   blockBarrier();
-  u32 n = k.l.nRanks;
-  if (k.c.tid >= n || k.c.tid == k.me.rank) return;
-  const Region &peer = k.l.regions[k.c.tid];
-  u64 *p = done ? peer.done + k.block * n : peer.flags + ((u64)k.block * kMaxPieces + piece) * n;
+  if (k.c.tid >= k.l.nRanks || k.c.tid == k.me.rank) return;
   fenceSystem();
-  storeRelaxed(p + k.me.rank, k.epoch);
+  storeRelaxed(flagsAt(k, k.c.tid, done, piece) + k.me.rank, k.epoch);
 }
 
 DEVICE void hear(const Call &k, bool done, u32 piece) {
-  u32 n = k.l.nRanks;
-  if (k.c.tid < n && k.c.tid != k.me.rank && !k.c.off()) {
-    const Region &own = k.l.regions[k.me.rank];
-    u64 *p = done ? own.done + k.block * n : own.flags + ((u64)k.block * kMaxPieces + piece) * n;
-    waitCounter(k.c, p + k.c.tid, k.epoch, kForData, k.c.tid);
-  }
+  if (k.c.tid < k.l.nRanks && k.c.tid != k.me.rank && !k.c.off())
+    waitCounter(k.c, flagsAt(k, k.me.rank, done, piece) + k.c.tid, k.epoch, kForData, k.c.tid);
   blockBarrier();
+}
+
+DEVICE u8 *scratchAt(const Call &k, u32 owner, u32 source) {
+  return k.l.regions[owner] + k.l.scratchOffset + source * k.l.scratchBytes;
 }
 
 DEVICE void scatterPiece(const Call &k, u32 piece) {
@@ -208,7 +219,7 @@ DEVICE void scatterPiece(const Call &k, u32 piece) {
     Stretch s = stretchOf(k, owner, piece);
     Move m = {};
     m.a = k.me.in + s.first * kElemBytes;
-    m.d = k.l.regions[owner].scratch + k.me.rank * k.l.scratchBytes + s.offset;
+    m.d = scratchAt(k, owner, k.me.rank) + s.offset;
     if (s.len && !k.c.off()) move(plain, m, s.len, k.c.tid, k.c.threads);
   }
   tell(k, false, piece);
@@ -250,13 +261,13 @@ DEVICE void reducePiece(const Call &k, u32 piece) {
   if (k.c.off()) return;
   Stretch s = stretchOf(k, k.me.rank, piece);
   u64 out = s.first * kElemBytes, bytes = s.len * kElemBytes, at = 0;
-  const u8 *in = k.me.in + out, *scratch = k.l.regions[k.me.rank].scratch + s.offset;
+  const u8 *in = k.me.in + out, *scratch = scratchAt(k, k.me.rank, 0) + s.offset;
   u64 low = (u64)in;
   for (u32 r = 0; r < k.l.nRanks; r++) low |= (u64)(k.l.outs[r] + out);
   if ((low & 15) == 0) {
     u64 stride = (u64)k.c.threads * 16, whole = bytes / 16 * 16;
-    for (at = k.c.tid * 16; at + (kInFlight - 1) * stride < whole; at += kInFlight * stride)
-      reduceAt<16, kInFlight>(k, in, scratch, out, at, stride);
+    for (at = k.c.tid * 16; at + (RT_FOLDS - 1) * stride < whole; at += RT_FOLDS * stride)
+      reduceAt<16, RT_FOLDS>(k, in, scratch, out, at, stride);
     for (; at < whole; at += stride) reduceAt<16, 1>(k, in, scratch, out, at, stride);
     at = whole;
   }
@@ -266,13 +277,13 @@ DEVICE void reducePiece(const Call &k, u32 piece) {
 
 KERNEL(512) twoshot(DirectLaunch l) {
   SHARED(u32, aborted);
-  Context c = {};
-  beginCall(l, c, &aborted);
-  DirectRank me = l.local[blockIndex() / l.blocks];
-  Call k = {l, c, me, blockIndex() % l.blocks, me.state->epoch + 1};
+  Context c = contextOf(l, &aborted);
+  u32 local = blockIndex() / l.blocks;
+  DirectRank me = l.local[local];
+  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
+  agree(k);
   for (u32 i = 0; i < l.pieces; i++) scatterPiece(k, i);
   for (u32 i = 0; i < l.pieces; i++) reducePiece(k, i);
   tell(k, true, 0);
   hear(k, true, 0);
-  endCall(k);
 }

@@ -32,22 +32,37 @@ DEVICE void cleanLines(Context &c, u8 *slot, i64 line) {
     storeLine(slot + line * 16, 0, (u32)(c.sendStep + 1));
 }
 
-DEVICE void lineStep(Context &c, const Step &p, const u8 *from, u8 *to, i64 line, bool alignedIn,
-                     bool alignedOut) {
+// lineSteps moves U lines that lie a block apart. All loads are under way before
+// the first line is waited for. Ragged: some may be partial or lie beyond the
+// chunk.
+template <int U, bool Ragged>
+DEVICE void lineSteps(Context &c, const Step &p, const u8 *from, u8 *to, u32 line, bool in8, bool out8) {
   constexpr i64 n = 8 / kElemBytes;
-  Word v[1], r[1];
-  if (p.input) {
-    v[0] = loadVec<8>(p.in, line * n, p.len, alignedIn);
-    scaleAll(c.recipe, v);
+  Word v[U], r[U];
+  if (p.input) UNROLL for (int u = 0; u < U; u++) {
+    u32 at = line + u * c.threads;
+    if (Ragged) v[u] = loadVec<8>(p.in, at * n, p.len, in8);
+    else v[u].d[0] = load8(p.in + (u64)at * 8);
   }
   if (p.receive) {
-    r[0].d[0] = waitLine(c, from + line * 16, (u32)(c.recvStep + 1), p.early);
-    if (p.input) foldAll(c.recipe.reduction, r, v);
-    v[0] = r[0];
+    UNROLL for (int u = 0; u < U; u++)
+      r[u].d[0] = waitLine(c, from + (u64)(line + u * c.threads) * 16, (u32)(c.recvStep + 1), p.early);
+    if (p.input) {
+      scaleAll(c.recipe, v);
+      foldAll(c.recipe.reduction, r, v);
+    }
+    UNROLL for (int u = 0; u < U; u++) v[u] = r[u];
+  } else {
+    scaleAll(c.recipe, v);
   }
   if (p.finish) divideAll(c.recipe, v);
-  if (p.send) storeLine(to + line * 16, p.garbled ? 0 : v[0].d[0], (u32)(c.sendStep + 1));
-  if (p.output) storeVec<8>(p.out, line * n, p.len, alignedOut, v[0]);
+  if (p.send) UNROLL for (int u = 0; u < U; u++)
+    storeLine(to + (u64)(line + u * c.threads) * 16, p.garbled ? 0 : v[u].d[0], (u32)(c.sendStep + 1));
+  if (p.output) UNROLL for (int u = 0; u < U; u++) {
+    u32 at = line + u * c.threads;
+    if (Ragged) storeVec<8>(p.out, at * n, p.len, out8, v[u]);
+    else *(u64 *)(p.out + (u64)at * 8) = v[u].d[0];
+  }
 }
 
 // endLines hands the slot back and counts. The barrier comes first: all threads
@@ -68,58 +83,63 @@ DEVICE void beginLines(Context &c, const Step &p) {
   if (p.late) dawdle();
 }
 
+constexpr int kLinesInFlight = 4;
+
 DEVICE void llStep(Context &c, const Step &p) {
   beginLines(c, p);
   const u8 *from = c.s->channel.recv[kLL] + (c.recvStep % kDepth) * c.stepBytes;
   u8 *to = c.s->channel.send[kLL] + (c.sendStep % kDepth) * c.stepBytes;
-  bool alignedIn = ((u64)p.in & 7) == 0, alignedOut = ((u64)p.out & 7) == 0;
-  i64 lines = p.len > 0 ? (p.len * kElemBytes + 7) / 8 : 0, line = c.tid;
+  bool in8 = ((u64)p.in & 7) == 0, out8 = ((u64)p.out & 7) == 0;
+  u32 bytes = p.len > 0 ? (u32)p.len * kElemBytes : 0, lines = (bytes + 7) / 8, line = c.tid;
   if (c.off()) lines = 0;
-  for (; line < lines; line += c.threads) lineStep(c, p, from, to, line, alignedIn, alignedOut);
+  // Lines that are whole and aligned go in groups.
+  u32 whole = in8 && out8 && lines ? bytes / 8 : 0;
+  for (; line + (kLinesInFlight - 1) * c.threads < whole; line += kLinesInFlight * c.threads)
+    lineSteps<kLinesInFlight, false>(c, p, from, to, line, true, true);
+  for (; line < whole; line += c.threads) lineSteps<1, false>(c, p, from, to, line, true, true);
+  for (; line < lines; line += c.threads) lineSteps<1, true>(c, p, from, to, line, in8, out8);
   if (p.send && !c.off()) cleanLines(c, to, line);
   endLines(c, p);
 }
 
 // ---- LL128: a warp writes four times 512 bytes; in every 128-byte line the
 // last word is the flag, so 2048 bytes carry 1920. A line arrives whole and in
-// order over NVLink (and inside a GPU); lane 7 of each eight holds the flag.
+// order over NVLink (and inside a GPU) if one instruction of the warp writes it;
+// lane 7 of each eight holds the flag.
 //
-// Lanes without a flag hold 16 bytes each: of access g the bytes from
-// (28 g + i) 16 on, i counting them. A flag lane's other word is word 4 g + j of
-// the last 128 bytes, j counting flag lanes.
+// Access g carries units of 16 bytes: an even one 32, one for each lane, an odd
+// one 28. Lanes with a flag have room for a word only: they send the first half
+// of their unit with the even access and the second with the odd one after it.
 
-constexpr u32 kWarpData = 1920, kWarpWire = 2048, kTailData = 1792;
+constexpr u32 kWarpData = 1920, kWarpWire = 2048;
 
 struct Lane {
   u32 lane;
   bool flag;
-  MEMBER u32 offset(int g) const {
-    return flag ? kTailData + (g * 4 + lane / 8) * 8 : (g * 28 + lane - lane / 8) * 16;
+  // unit is where the lane's bytes of access g lie in the warp's data.
+  MEMBER u32 unit(int g) const {
+    return (60 * (g / 2) + (g % 2 ? 32 + lane - lane / 8 : lane)) * 16;
   }
+  MEMBER bool holds(int g) const { return g % 2 == 0 || !flag; }
 };
 
-DEVICE void loadLanes(const Lane &l, const u8 *p, i64 first, i64 len, bool aligned, Pack (&v)[4]) {
+// loadLanes reads a warp's data, of which left elements remain.
+template <bool Whole> DEVICE void loadLanes(const Lane &l, const u8 *p, i64 left, bool aligned, Pack (&v)[4]) {
   UNROLL for (int g = 0; g < 4; g++) {
-    i64 at = first + l.offset(g) / kElemBytes;
-    if (l.flag) {
-      v[g].d[0] = loadVec<8>(p, at, len, aligned).d[0];
-      v[g].d[1] = 0;
-    } else {
-      v[g] = loadVec<16>(p, at, len, aligned);
-    }
+    // A lane that holds nothing reads what it holds already.
+    u32 at = l.holds(g) ? l.unit(g) : l.unit(g & 2);
+    if (Whole) load16(p + at, v[g].w);
+    else v[g] = loadVec<16>(p, at / kElemBytes, left, aligned);
   }
+  if (l.flag) UNROLL for (int g = 0; g < 4; g += 2) v[g + 1].d[0] = v[g].d[1];
 }
 
-DEVICE void storeLanes(const Lane &l, u8 *p, i64 first, i64 len, bool aligned, const Pack (&v)[4]) {
+template <bool Whole> DEVICE void storeLanes(const Lane &l, u8 *p, i64 left, bool aligned, Pack (&v)[4]) {
+  if (l.flag) UNROLL for (int g = 0; g < 4; g += 2) v[g].d[1] = v[g + 1].d[0];
   UNROLL for (int g = 0; g < 4; g++) {
-    i64 at = first + l.offset(g) / kElemBytes;
-    if (l.flag) {
-      Word w;
-      w.d[0] = v[g].d[0];
-      storeVec<8>(p, at, len, aligned, w);
-    } else {
-      storeVec<16>(p, at, len, aligned, v[g]);
-    }
+    if (!l.holds(g)) continue;
+    if (Whole) store16(p + l.unit(g), v[g].w);
+    else storeVec<16>(p, l.unit(g) / kElemBytes, left, aligned, v[g]);
   }
 }
 
@@ -143,45 +163,52 @@ DEVICE void waitWire(Context &c, const Lane &l, const u8 *wire, bool unchecked, 
     }
     relax();
   }
-  warpBarrier();
   loadWire(l, wire, v);
 }
 
-DEVICE void warpStep(Context &c, const Step &p, const Lane &l, const u8 *from, u8 *to, i64 first,
-                     bool alignedIn, bool alignedOut) {
-  Pack v[4], r[4];
-  if (p.input) {
-    loadLanes(l, p.in, first, p.len, alignedIn, v);
-    scaleAll(c.recipe, v);
+// storeWire writes whole lines. The warp must act as one: lanes that come from
+// different branches would write a flag before its data.
+DEVICE void storeWire(const Lane &l, u8 *wire, u64 flag, bool garbled, const Pack (&v)[4]) {
+  warpBarrier();
+  UNROLL for (int g = 0; g < 4; g++) {
+    Pack w = v[g];
+    if (garbled) w.d[0] = w.d[1] = 0;
+    if (l.flag) w.d[1] = flag;
+    line16(wire + g * 512 + l.lane * 16, w.w[0], w.w[1], w.w[2], w.w[3]);
   }
+}
+
+template <bool Whole>
+DEVICE void warpStep(Context &c, const Step &p, const Lane &l, u32 q, bool in16, bool out16) {
+  Pack v[4], r[4];
+  const u8 *from = c.s->channel.recv[kLL128] + (c.recvStep % kDepth) * c.stepBytes + q * kWarpWire;
+  u8 *to = c.s->channel.send[kLL128] + (c.sendStep % kDepth) * c.stepBytes + q * kWarpWire;
+  i64 left = p.len - (i64)q * (kWarpData / kElemBytes);
+  if (p.input) loadLanes<Whole>(l, p.in + (u64)q * kWarpData, left, in16, v);
   if (p.receive) {
     waitWire(c, l, from, p.early, r);
-    if (p.input) foldAll(c.recipe.reduction, r, v);
+    if (p.input) {
+      scaleAll(c.recipe, v);
+      foldAll(c.recipe.reduction, r, v);
+    }
     UNROLL for (int g = 0; g < 4; g++) v[g] = r[g];
+  } else {
+    scaleAll(c.recipe, v);
   }
   if (p.finish) divideAll(c.recipe, v);
-  if (p.send) {
-    u64 flag = c.sendStep + 1;
-    UNROLL for (int g = 0; g < 4; g++) {
-      Pack w = v[g];
-      if (p.garbled) w.d[0] = w.d[1] = 0;
-      if (l.flag) w.d[1] = flag;
-      line16(to + g * 512 + l.lane * 16, w.w[0], w.w[1], w.w[2], w.w[3]);
-    }
-  }
-  if (p.output) storeLanes(l, p.out, first, p.len, alignedOut, v);
+  if (p.send) storeWire(l, to, c.sendStep + 1, p.garbled, v);
+  if (p.output) storeLanes<Whole>(l, p.out + (u64)q * kWarpData, left, out16, v);
 }
 
 DEVICE void ll128Step(Context &c, const Step &p) {
   beginLines(c, p);
-  const u8 *from = c.s->channel.recv[kLL128] + (c.recvStep % kDepth) * c.stepBytes;
-  u8 *to = c.s->channel.send[kLL128] + (c.sendStep % kDepth) * c.stepBytes;
-  bool alignedIn = ((u64)p.in & 15) == 0, alignedOut = ((u64)p.out & 15) == 0;
+  bool in16 = ((u64)p.in & 15) == 0, out16 = ((u64)p.out & 15) == 0;
   Lane l = {c.tid % 32, c.tid % 8 == 7};
-  i64 slices = p.len > 0 ? (p.len * kElemBytes + kWarpData - 1) / kWarpData : 0;
+  u32 bytes = p.len > 0 ? (u32)p.len * kElemBytes : 0;
+  u32 slices = (bytes + kWarpData - 1) / kWarpData, q = c.tid / 32, step = c.threads / 32;
   if (warpAny(c.off())) slices = 0;
-  for (i64 q = c.tid / 32; q < slices; q += c.threads / 32)
-    warpStep(c, p, l, from + q * kWarpWire, to + q * kWarpWire, q * (kWarpData / kElemBytes),
-             alignedIn, alignedOut);
+  u32 whole = in16 && out16 && slices ? bytes / kWarpData : 0;
+  for (; q < whole; q += step) warpStep<true>(c, p, l, q, true, true);
+  for (; q < slices; q += step) warpStep<false>(c, p, l, q, in16, out16);
   endLines(c, p);
 }

@@ -2,14 +2,32 @@
 #include "lines.h"
 #include "simple.h"
 
-DEVICE Part partOf(const Work &w, u32 channel) {
-  if (w.parts) return w.parts[channel];
-  u32 place = __builtin_popcountll(w.mask & ((1ull << channel) - 1));
-  u32 n = __builtin_popcountll(w.mask);
-  if (place == 0) return {0, w.countLo, w.chunkLo};
-  u64 offset = w.countLo + (u64)(place - 1) * w.countMid;
-  if (place == n - 1) return {offset, w.countHi, w.chunkHi};
-  return {offset, w.countMid, w.chunkMid};
+// The first work is a kernel parameter, further ones lie in memory. The two are
+// read by different means, since code that can read either would have to copy
+// the parameter to where it has an address.
+struct FromParameter {
+  template <class T> MEMBER T operator()(const T &field) const { return field; }
+};
+struct FromMemory {
+  template <class T> MEMBER T operator()(const T &field) const {
+    if constexpr (sizeof(T) == 4) return (T)load4(&field);
+    else return (T)load8(&field);
+  }
+};
+
+template <class Get> DEVICE Part partOf(const Work &w, u32 channel, Get get) {
+  u64 mask = get(w.mask), countLo = get(w.countLo), countMid = get(w.countMid), countHi = get(w.countHi);
+  u32 chunkLo = get(w.chunkLo), chunkMid = get(w.chunkMid), chunkHi = get(w.chunkHi);
+  const Part *table = get(w.parts);
+  u32 place = __builtin_popcountll(mask & ((1ull << channel) - 1)), n = __builtin_popcountll(mask);
+  if (table) {
+    table += channel;
+    return {load8(&table->offset), load8(&table->count), (i64)load8(&table->chunk)};
+  }
+  if (place == 0) return {0, countLo, chunkLo};
+  u64 offset = countLo + (u64)(place - 1) * countMid;
+  if (place == n - 1) return {offset, countHi, chunkHi};
+  return {offset, countMid, chunkMid};
 }
 
 DEVICE u32 channelOf(u64 mask, u32 place) {
@@ -28,30 +46,56 @@ DEVICE void plant(const Launch &l, const Channel &ch, u32 channel, Context &c, S
   if (sender && l.faultKind == kStopRank) c.stopped = true;
 }
 
-DEVICE void runStep(Context &c, const Step &p) {
-  if (c.protocol == kSimple) simpleStep(c, p);
-  else if (c.protocol == kLL128) ll128Step(c, p);
+template <int P> DEVICE void runStep(Context &c, const Step &p) {
+  if (P == kSimple) simpleStep(c, p);
+  else if (P == kLL128) ll128Step(c, p);
   else llStep(c, p);
+}
+
+// lastChunk shares out what is left for a last, shorter loop.
+DEVICE i64 lastChunk(i64 rest, u32 n) {
+  constexpr i64 cell = 16 / kElemBytes;
+  i64 share = rest >> 31 ? (rest + n - 1) / n : ((u32)rest + n - 1) / n;
+  return (share + cell - 1) / cell * cell;
+}
+
+// Job is what one block does for one work.
+struct Job {
+  bool active;
+  u32 threads, stepBytes;
+  Recipe recipe;
+  Part part;
+  const u8 *in;
+  u8 *out, *nextOut;
+};
+
+template <int P, class Get> DEVICE Job jobOf(const Work &w, const Channel &ch, u32 channel, u32 local, Get get) {
+  Job j = {};
+  j.active = get(w.mask) >> channel & 1;
+  j.threads = get(w.threads);
+  j.stepBytes = get(w.stepBytes);
+  j.recipe = {get(w.reduction), get(w.scale), get(w.divide), get(w.scalar)};
+  j.part = partOf(w, channel, get);
+  j.in = get(w.local[local].in);
+  j.out = get(w.local[local].out);
+  if (P == kSimple && get(w.direct)) j.nextOut = get(w.outs[ch.next]);
+  return j;
 }
 
 // allReduce sends every chunk once round the ring to be reduced and once more
 // to be handed out: primitive i handles the chunk that lies i + 1 positions
 // behind this rank.
-DEVICE void allReduce(const Launch &l, Context &c, u32 channel, const Buffers &b, u32 &got) {
-  const Work &w = c.s->work;
+template <int P> DEVICE void allReduce(const Launch &l, const Job &job, Context &c, u32 channel, u32 &got) {
   const Channel &ch = c.s->channel;
-  Part part = partOf(w, channel);
-  i64 n = l.nRanks, ix = ch.index, k = part.chunk;
-  u8 *nextOut = w.direct ? w.outs[ch.next] : 0;
-  for (i64 e = 0; e < (i64)part.count; e += n * part.chunk) {
-    i64 rest = (i64)part.count - e;
-    if (rest < n * k) {
-      constexpr i64 cell = 16 / kElemBytes;
-      k = ((rest + n - 1) / n + cell - 1) / cell * cell;
-    }
-    for (i64 i = 0; i < 2 * n - 1; i++) {
-      i64 j = (ix - 1 - i + 2 * n) % n;
-      u64 at = (part.offset + e + j * k) * kElemBytes;
+  i64 k = job.part.chunk, count = job.part.count;
+  u32 n = l.nRanks;
+  for (i64 e = 0; e < count; e += n * job.part.chunk) {
+    i64 rest = count - e;
+    if (rest < n * k) k = lastChunk(rest, n);
+    u32 j = ch.index;
+    for (u32 i = 0; i < 2 * n - 1; i++) {
+      j = j ? j - 1 : n - 1;
+      u64 at = (job.part.offset + e + j * k) * kElemBytes;
       Step p = {};
       p.receive = i > 0;
       p.send = i < 2 * n - 2;
@@ -59,36 +103,30 @@ DEVICE void allReduce(const Launch &l, Context &c, u32 channel, const Buffers &b
       p.output = i >= n - 1;
       p.finish = i == n - 1;
       p.len = rest - j * k < k ? rest - j * k : k;
-      p.in = b.in + at;
-      p.out = b.out + at;
-      if (nextOut && p.output) p.nextOut = nextOut + at;
+      p.in = job.in + at;
+      p.out = job.out + at;
+      if (job.nextOut && p.output) p.nextOut = job.nextOut + at;
       plant(l, ch, channel, c, p, got);
-      runStep(c, p);
+      runStep<P>(c, p);
       c.sent += p.send;
       got += p.receive;
     }
   }
 }
 
-// prepare takes what of the work concerns all threads.
-DEVICE bool prepare(Context &c, u32 channel) {
-  const Work &w = c.s->work;
-  if (!(w.mask >> channel & 1) || c.tid >= w.threads) return false;
-  c.threads = w.threads;
-  c.protocol = w.protocol;
-  c.stepBytes = w.stepBytes;
-  c.recipe = {w.reduction, w.scale, w.divide, w.scalar};
-  if (w.protocol == kSimple) simpleBegin(c);
-  return true;
-}
-
-DEVICE void fetchWork(const Launch &l, Shared &s, u32 i, u32 tid, u32 threads) {
-  if (i == 0) {
-    if (tid == 0) s.work = l.work;
-    return;
+// keepSteps tells all threads of the block where a work left the connections;
+// some took no part in it. Credits were seen by one thread.
+DEVICE void keepSteps(Context &c, bool active, u32 creditThread) {
+  Channel &ch = c.s->channel;
+  if (active && c.tid == 0) {
+    ch.sendStep = c.sendStep;
+    ch.recvStep = c.recvStep;
   }
-  const u32 *from = (const u32 *)(l.works + (i - 1));
-  for (u32 j = tid; j < sizeof(Work) / 4; j += threads) ((u32 *)&s.work)[j] = from[j];
+  if (active && c.tid == creditThread) ch.headSeen = c.headSeen;
+  blockBarrier();
+  c.sendStep = ch.sendStep;
+  c.recvStep = ch.recvStep;
+  c.headSeen = ch.headSeen;
 }
 
 DEVICE void record(const Launch &l, Report *r, u32 channel, u32 rank) {
@@ -101,35 +139,18 @@ DEVICE void record(const Launch &l, Report *r, u32 channel, u32 rank) {
   r->ran = 1;
 }
 
-// keepSteps tells all threads of the block where a work left the connections;
-// some took no part in it. Credits were seen by one thread.
-DEVICE void keepSteps(Context &c, u32 channel) {
-  Channel &ch = c.s->channel;
-  bool active = c.s->work.mask >> channel & 1;
-  if (active && c.tid == 0) {
-    ch.sendStep = c.sendStep;
-    ch.recvStep = c.recvStep;
-  }
-  if (active && c.tid == (c.protocol == kSimple)) ch.headSeen = c.headSeen;
-  blockBarrier();
-  c.sendStep = ch.sendStep;
-  c.recvStep = ch.recvStep;
-  c.headSeen = ch.headSeen;
-}
-
-KERNEL(640) ring(Launch l) {
-  SHARED(Shared, s);
-  u32 tid = threadIndex(), n = __builtin_popcountll(l.mask);
-  u32 local = blockIndex() / n, channel = channelOf(l.mask, blockIndex() % n);
+template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
+  u32 tid = threadIndex(), n = __builtin_popcountll(l.mask), local = blockIndex() / n;
+  u32 channel = channelOf(l.mask, blockIndex() - local * n);
   u64 slot = (u64)local * l.nChannels + channel;
   if (tid < 32) ((u32 *)&s.channel)[tid] = ((const u32 *)(l.channels + slot))[tid];
   if (tid == 0) s.aborted = 0;
-  fetchWork(l, s, 0, tid, blockThreads());
   blockBarrier();
 
   Context c = {};
   c.s = &s;
   c.aborted = &s.aborted;
+  c.protocol = P;
   c.report = l.reports + slot;
   c.abort = l.abort;
   c.limitNs = l.timeoutNs;
@@ -139,16 +160,18 @@ KERNEL(640) ring(Launch l) {
   c.headSeen = s.channel.headSeen;
   if (l.trace && tid == 0) record(l, c.report, channel, s.channel.rank);
   u32 got = 0;
-  for (u32 i = 0; i < l.nWorks; i++) {
-    if (i > 0) {
-      blockBarrier();
-      fetchWork(l, s, i, tid, blockThreads());
-      blockBarrier();
+  Job job = jobOf<P>(l.work, s.channel, channel, local, FromParameter());
+  for (u32 i = 1;; i++) {
+    if (job.active && tid < job.threads) {
+      c.threads = job.threads;
+      c.stepBytes = job.stepBytes;
+      c.recipe = job.recipe;
+      if (P == kSimple) simpleBegin(c);
+      allReduce<P>(l, job, c, channel, got);
     }
-    if (prepare(c, channel)) {
-      allReduce(l, c, channel, s.work.local[local], got);
-    }
-    keepSteps(c, channel);
+    keepSteps(c, job.active, P == kSimple);
+    if (i >= l.nWorks) break;
+    job = jobOf<P>(l.works[i - 1], s.channel, channel, local, FromMemory());
   }
   if (tid == 0) {
     Channel *ch = l.channels + slot;
@@ -156,4 +179,19 @@ KERNEL(640) ring(Launch l) {
     ch->recvStep = c.recvStep;
     ch->headSeen = c.headSeen;
   }
+}
+
+KERNEL(640) ring_ll(Launch l) {
+  SHARED(Shared, s);
+  ringKernel<kLL>(l, s);
+}
+
+KERNEL(640) ring_ll128(Launch l) {
+  SHARED(Shared, s);
+  ringKernel<kLL128>(l, s);
+}
+
+KERNEL(640) ring_simple(Launch l) {
+  SHARED(Shared, s);
+  ringKernel<kSimple>(l, s);
 }

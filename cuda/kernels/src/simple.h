@@ -4,7 +4,10 @@
 
 constexpr u32 kSlices = 2;     // in a chunk
 constexpr u32 kSliceSteps = 2; // FIFO steps in a slice
-constexpr int kInFlight = 4;   // 16-byte accesses of a thread before first use
+#ifndef RT_COPIES
+#define RT_COPIES 8 // 16-byte loads that a thread has under way when it copies,
+#define RT_FOLDS 4  // and pairs of loads when it folds
+#endif
 
 // Move is one slice of elements: a, folded with b if there is b, goes to d and
 // if there is e to e.
@@ -49,8 +52,9 @@ template <int U, bool B> DEVICE void movePacks(const Recipe &r, const Move &m, u
 
 template <bool B> DEVICE u64 moveVectors(const Recipe &r, const Move &m, u64 bytes, u32 tid, u32 n) {
   u64 stride = (u64)n * 16, whole = bytes / 16 * 16, at = (u64)tid * 16;
-  for (; at + (kInFlight - 1) * stride < whole; at += kInFlight * stride)
-    movePacks<kInFlight, B>(r, m, at, stride);
+  constexpr int inFlight = B ? RT_FOLDS : RT_COPIES;
+  for (; at + (inFlight - 1) * stride < whole; at += inFlight * stride)
+    movePacks<inFlight, B>(r, m, at, stride);
   for (; at < whole; at += stride) movePacks<1, B>(r, m, at, stride);
   return whole / kElemBytes;
 }
