@@ -27,6 +27,7 @@ func (a *app) commands() []*cobra.Command {
 		a.newProbe(),
 		a.newTopo(),
 		a.newRings(),
+		a.newRender(),
 		a.newSchedule(),
 		a.newPlan(),
 		a.newMan(),

@@ -23,14 +23,15 @@ type column struct {
 }
 
 // columnsOf deals the leaves of a host out to columns and tells each branch
-// which columns are below it.
-func columnsOf(roots []*branch) []*column {
+// which columns are below it. The picture has so many columns before.
+func columnsOf(roots []*branch, before int) []*column {
 	var cols []*column
 	for socket, root := range roots {
 		root.place(&cols, socket)
 	}
 	for i, c := range cols {
-		c.gpuPort.order, c.nicPort.order = i, i
+		c.gpuPort.order = 2 * (before + i)
+		c.nicPort.order = c.gpuPort.order + 1
 	}
 	return cols
 }

@@ -37,7 +37,7 @@ func Cycles(hosts []Host, overlays []Overlay) (*Picture, error) {
 	for i := range overlays {
 		c := &circle{overlay: &overlays[i], index: i, hosts: hosts, places: places}
 		if err := c.measure(); err != nil {
-			return nil, fmt.Errorf("ring %s: %w", overlays[i].Name, err)
+			return nil, fmt.Errorf("%s: %w", overlays[i].Title, err)
 		}
 		circles = append(circles, c)
 	}
@@ -196,16 +196,17 @@ func (c *circle) id(rank int) string { return fmt.Sprintf("c%d r%d", c.index, ra
 func (c *circle) title() box {
 	slowest := slices.MinFunc(c.hops, func(a, b cycleHop) int { return cmp.Compare(a.bw, b.bw) })
 	look := c.overlay.look(c.index)
-	const w, h = 130., 56.
+	const w, h = 130., 60.
 	where := fmt.Sprintf("%d machines", len(c.hosts))
 	if len(c.hosts) == 1 {
 		where = c.hosts[0].Name
 	}
 	return box{
 		id: fmt.Sprintf("c%d title", c.index), tip: c.overlay.cycle(), fill: "#ffffff", stroke: "#ffffff",
-		area: rect{c.middle.x - w/2, c.middle.y - h/2, w, h},
+		area: around(c.middle, w, h),
 		lines: []line{
-			{"ring " + c.overlay.Name, titleSize + 2, true, look.color},
+			{c.overlay.Title, titleSize + 2, true, look.color},
+			{"\u00a0", 4, false, ink}, // Graphviz sets small lines close below large ones
 			{where, smallSize, false, softInk},
 			{"slowest hop " + gbps(slowest.bw), smallSize, false, softInk},
 		},
@@ -223,7 +224,7 @@ func (c *circle) gpuBox(i, rank int) box {
 	}
 	return box{
 		id: c.id(rank), tip: c.hosts[host].Name + " " + c.places[rank].node.String(), lines: lines,
-		area: rect{at.x - cycleNodeW/2, at.y - cycleNodeH/2, cycleNodeW, cycleNodeH},
+		area: around(at, cycleNodeW, cycleNodeH),
 		fill: hostTints[host%len(hostTints)], stroke: gpuLine, round: true,
 	}
 }
@@ -236,14 +237,11 @@ var hostTints = [...]string{gpuFill, cpuFill, nicFill, switchFill}
 func (c *circle) hopWire(i int) wire {
 	hop, h := c.overlay.Hops[i], c.hops[i]
 	a, b := c.at(float64(i), c.radius), c.at(float64(i+1), c.radius)
-	turn := float64(i) + 0.5
-	s, k := math.Sincos(2 * math.Pi * turn / float64(len(c.hops)))
-	out := math.Abs(s)*(cycleNodeW+h.width())/2 + math.Abs(k)*(cycleNodeH+h.height())/2 + textMargin
 	look := c.overlay.look(c.index)
 	w := wire{
 		from: c.id(hop.From), to: c.id(hop.To), parts: [][]point{{leave(a, b), leave(b, a)}}, color: look.color,
-		dash: look.dash, width: bandwidthWidth(h.bw) / 2, arrow: true, tip: h.tip, label: label(ink, linkSize, h.text...),
-		at: c.at(turn, math.Hypot(a.x+b.x-2*c.middle.x, a.y+b.y-2*c.middle.y)/2+out),
+		dash: look.dash, width: max(bandwidthWidth(h.bw)/2, riderWidth), arrow: true, tip: h.tip, label: label(ink, linkSize, h.text...),
+		at: c.labelPlace(i),
 	}
 	if len(c.hops) == 2 {
 		side := float64(1 - 2*i) // the first hop leads down on the right, the second up on the left
@@ -252,6 +250,24 @@ func (c *circle) hopWire(i int) wire {
 		w.at = point{x + side*(h.width()/2+2*textMargin), c.middle.y}
 	}
 	return w
+}
+
+// labelPlace goes outwards from the middle of a hop's line until the label is
+// clear of the line and of the boxes at its ends.
+func (c *circle) labelPlace(i int) point {
+	h := c.hops[i]
+	a, b := c.at(float64(i), c.radius), c.at(float64(i+1), c.radius)
+	turn := float64(i) + 0.5
+	s, k := math.Sincos(2 * math.Pi * turn / float64(len(c.hops)))
+	from := math.Hypot(a.x+b.x-2*c.middle.x, a.y+b.y-2*c.middle.y)/2 +
+		(math.Abs(s)*h.width()+math.Abs(k)*h.height())/2 + bandwidthWidth(h.bw)/4
+	for out := textMargin; ; out++ {
+		at := c.at(turn, from+out)
+		text := around(at, h.width()+2*textMargin, h.height()+2*textMargin)
+		if !text.covers(around(a, cycleNodeW, cycleNodeH)) && !text.covers(around(b, cycleNodeW, cycleNodeH)) {
+			return at
+		}
+	}
 }
 
 // leave is where the line from a GPU at a to one at b leaves a's box.

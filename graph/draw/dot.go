@@ -159,6 +159,9 @@ func htmlLabel(lines []line) string {
 
 // label stands in the middle of a box, and at the left of a text alone.
 func (b *box) label() string {
+	if b.low { // a thin empty line keeps the text off the edge
+		return htmlLabel(append(b.lines[:len(b.lines):len(b.lines)], line{text: "\u00a0", size: 4, color: b.fill}))
+	}
 	if b.fill != "" || len(b.lines) == 0 {
 		return htmlLabel(b.lines)
 	}

@@ -16,7 +16,8 @@ type Host struct {
 
 // Overlay is one ring to lay over the machines. Its hops follow each other.
 type Overlay struct {
-	Name  string // short, for example the channel's number
+	Title string // for example channel 0
+	Tag   string // stands at its lines, for example 0
 	Color string // for example #0072b2; empty: chosen here
 	Hops  []Hop
 }
@@ -91,11 +92,11 @@ func checkOverlays(overlays []Overlay, places map[int]gpuPlace) error {
 		for _, hop := range o.Hops {
 			for _, rank := range []int{hop.From, hop.To} {
 				if _, ok := places[rank]; !ok {
-					return fmt.Errorf("ring %s: hop %d to %d: no GPU has rank %d", o.Name, hop.From, hop.To, rank)
+					return fmt.Errorf("%s: hop %d to %d: no GPU has rank %d", o.Title, hop.From, hop.To, rank)
 				}
 			}
 			if hop.From == hop.To {
-				return fmt.Errorf("ring %s: hop from rank %d to itself", o.Name, hop.From)
+				return fmt.Errorf("%s: hop from rank %d to itself", o.Title, hop.From)
 			}
 		}
 	}

@@ -142,6 +142,6 @@ func (l *layout) emitNetwork() {
 		area: rect{pageMargin, l.y.net, l.pic.size.x - 2*pageMargin, l.y.netH},
 	})
 	for _, b := range l.network {
-		l.emitNetBundle(b)
+		l.emitCrossing(b)
 	}
 }

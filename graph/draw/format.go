@@ -18,8 +18,14 @@ func (p *Picture) SVG(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withoutDoctype(svg), nil
+	return bytes.ReplaceAll(withoutDoctype(svg), graphvizDots, dashDot), nil
 }
+
+// Graphviz's dots are so far apart that a line of them can hardly be seen.
+var (
+	graphvizDots = []byte(`stroke-dasharray="1,5"`)
+	dashDot      = []byte(`stroke-dasharray="7,2,1.5,2"`)
+)
 
 // withoutDoctype leaves out the line that names a file on a remote host.
 func withoutDoctype(svg []byte) []byte {
@@ -31,7 +37,7 @@ func withoutDoctype(svg []byte) []byte {
 	return slices.Concat(before, after)
 }
 
-// PNG gives the picture in dots, two for each point.
+// PNG gives the picture in dots, one and a half for each point.
 func (p *Picture) PNG(ctx context.Context) ([]byte, error) {
 	svg, err := p.SVG(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ type hostPlan struct {
 	index   int
 	roots   []*branch
 	columns []*column
+	first   int                     // number of the first column in the picture
 	byNode  map[*graph.Node]*column // of GPUs and NICs
 	nvs     *graph.Node             // nil without an NVSwitch
 
@@ -22,13 +23,13 @@ type hostPlan struct {
 	area     rect
 }
 
-func planHost(h *Host, index int) (*hostPlan, error) {
+func planHost(h *Host, index, before int) (*hostPlan, error) {
 	roots, err := treeOf(h)
 	if err != nil {
 		return nil, err
 	}
 	p := &hostPlan{
-		host: h, index: index, roots: roots, columns: columnsOf(roots),
+		host: h, index: index, roots: roots, columns: columnsOf(roots, before), first: before,
 		byNode: map[*graph.Node]*column{}, climbing: map[*graph.Node][]rider{},
 	}
 	for _, c := range p.columns {
@@ -81,9 +82,9 @@ func (p *hostPlan) gpuColumns() []*column {
 }
 
 // addSteps lays the steps of a ring's hop over the host.
-func (p *hostPlan) addSteps(steps []step, overlay int, name string) {
+func (p *hostPlan) addSteps(steps []step, overlay int, tag string) {
 	for _, s := range steps {
-		r := rider{overlay: overlay, forward: true, text: name, tip: s.tip}
+		r := rider{overlay: overlay, forward: true, text: tag, tip: s.tip}
 		switch s.kind {
 		case direct:
 			p.addRider(s, r)
@@ -92,7 +93,7 @@ func (p *hostPlan) addSteps(steps []step, overlay int, name string) {
 			join(b)
 			p.switched = append(p.switched, b)
 		case indirect:
-			r.text = name + ": " + s.text
+			r.text = tag + ": " + s.text
 			p.addDirect(&bundle{a: &p.byNode[s.from].gpuPort, b: &p.byNode[s.to].gpuPort, riders: []rider{r}})
 		case climb:
 			p.addClimb(s, r)

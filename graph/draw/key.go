@@ -44,7 +44,7 @@ func (l *layout) emitRingKey(i int, y float64) float64 {
 	})
 	l.pic.boxes = append(l.pic.boxes, box{id: id + " from", area: rect{pageMargin, y, 1, keyRow}})
 	width := max(l.pic.size.x-2*pageMargin, keyLeast) - keySample
-	for k, text := range wrap("ring "+o.Name+":  "+o.cycle(), width) {
+	for k, text := range wrap(o.Title+":  "+o.cycle(), width) {
 		at := point{pageMargin + keySample + 8, y}
 		l.pic.boxes = append(l.pic.boxes, keyText(fmt.Sprintf("%s %d", id, k), text, keySize, look.color, at))
 		y += keyRow
@@ -52,22 +52,21 @@ func (l *layout) emitRingKey(i int, y float64) float64 {
 	return y
 }
 
-// wrap cuts a key's text into lines of at most a width, at blanks.
+// wrap deals the words of a key's text out to lines of at most a width.
 func wrap(text string, width float64) []string {
 	var lines []string
-	for textWidth(text, keySize) > width {
-		cut := -1
-		for i, r := range text {
-			if r == ' ' && textWidth(text[:i], keySize) <= width {
-				cut = i
-			}
+	current := ""
+	for _, word := range strings.Split(text, " ") {
+		longer := current + " " + word
+		if current == "" {
+			longer = word
 		}
-		if cut <= 0 {
-			break
+		if current != "" && textWidth(longer, keySize) > width {
+			lines, longer = append(lines, current), word
 		}
-		lines, text = append(lines, text[:cut]), text[cut+1:]
+		current = longer
 	}
-	return append(lines, text)
+	return append(lines, current)
 }
 
 // keyText is a line of text that begins at a place.

@@ -1,6 +1,10 @@
 package draw
 
-import "github.com/ringtopo/ringtopo/graph"
+import (
+	"fmt"
+
+	"github.com/ringtopo/ringtopo/graph"
+)
 
 // label makes the lines of a wire's label.
 func label(color string, size float64, texts ...string) []line {
@@ -13,7 +17,7 @@ func label(color string, size float64, texts ...string) []line {
 
 // emitBundle draws what runs between two GPUs: down, along a lane, and up.
 func (l *layout) emitBundle(p *hostPlan, b *bundle) {
-	a, z := p.columns[b.a.order], p.columns[b.b.order]
+	a, z := p.columns[b.a.column()-p.first], p.columns[b.b.column()-p.first]
 	from, to := p.id(a.gpu.node), p.id(z.gpu.node)
 	edge := l.y.gpu + l.m.gpuH
 	text := l.textPlace(p, b)
@@ -63,7 +67,7 @@ func backwards(parts [][]point) [][]point {
 // textPlace is where the text of a bundle stands: free of the wires that lead
 // down beside it, near the bundle's middle.
 func (l *layout) textPlace(p *hostPlan, b *bundle) float64 {
-	k := (b.a.order + b.b.order - 1) / 2
+	k := (b.a.column()+b.b.column()-1)/2 - p.first
 	c := p.columns[k]
 	end := c.right()
 	if !l.hasNet {
@@ -78,7 +82,7 @@ func (l *layout) addRider(r rider, from, to string, parts [][]point, text point)
 	look := o.look(r.overlay)
 	w := wire{
 		from: from, to: to, parts: parts, color: look.color, dash: look.dash,
-		width: riderWidth, arrow: true, tip: "ring " + o.Name + ": " + r.tip,
+		width: riderWidth, arrow: true, tip: o.Title + ": " + r.tip,
 	}
 	if !r.forward {
 		w.from, w.to, w.parts = to, from, backwards(parts)
@@ -109,39 +113,44 @@ func (l *layout) netExit(c *column, x float64) float64 {
 	return area.bottom() - 4 - share*(area.h-8)
 }
 
-// emitNetBundle draws a hop between two NICs through the network.
-func (l *layout) emitNetBundle(b *bundle) {
-	pa, a := l.netColumn(b.a)
-	pb, z := l.netColumn(b.b)
+// emitCrossing draws a hop between two hosts through the network.
+func (l *layout) emitCrossing(b *bundle) {
 	for i, r := range b.riders {
-		xa, xb, y := b.a.riderX(b, i), b.b.riderX(b, i), b.riderY(i)
-		ya, yb := l.netExit(a, xa), l.netExit(z, xb)
-		parts := l.joinAcross(
-			l.tunnel(pa, []point{{l.nicArea(a).right(), ya}, {xa, ya}, {xa, y}}),
-			l.tunnel(pb, []point{{l.nicArea(z).right(), yb}, {xb, yb}, {xb, y}}))
-		middle := (b.a.order + b.b.order - 1) / 2
-		text := point{l.netTextPlace(middle), y - riderLane/2 + 0.5}
-		l.addRider(r, pa.id(a.nic.node), pb.id(z.nic.node), parts, text)
+		y := b.riderY(i)
+		from, down := l.wayDown(b, b.a, i, y)
+		to, up := l.wayDown(b, b.b, i, y)
+		text := point{l.crossingText(b), y - riderLane/2 + 0.5}
+		l.addRider(r, from, to, l.joinAcross(down, up), text)
 	}
 }
 
-// netColumn finds the column that a NIC's port belongs to.
-func (l *layout) netColumn(port *port) (*hostPlan, *column) {
-	i := port.order
+// wayDown leads from what a port belongs to, a NIC or where there is none a
+// GPU, down to a lane of the network.
+func (l *layout) wayDown(b *bundle, port *port, i int, y float64) (id string, parts [][]point) {
+	p, c := l.columnAt(port.column())
+	x := port.riderX(b, i)
+	if port == &c.gpuPort {
+		return p.id(c.gpu.node), l.tunnel(p, []point{{x, l.gpuArea(c).bottom()}, {x, y}})
+	}
+	exit := l.netExit(c, x)
+	return p.id(c.nic.node), l.tunnel(p, []point{{l.nicArea(c).right(), exit}, {x, exit}, {x, y}})
+}
+
+// columnAt finds a column of the picture and its host.
+func (l *layout) columnAt(number int) (*hostPlan, *column) {
 	for _, p := range l.hosts {
-		if i < len(p.columns) {
+		if i := number - p.first; i < len(p.columns) {
 			return p, p.columns[i]
 		}
-		i -= len(p.columns)
 	}
-	return nil, nil
+	panic(fmt.Sprintf("draw: no column %d", number))
 }
 
-// netTextPlace is the middle between two gutters.
-func (l *layout) netTextPlace(order int) float64 {
-	_, c := l.netColumn(&port{order: order})
-	_, next := l.netColumn(&port{order: order + 1})
-	return (c.nicPort.right() + next.nicPort.left) / 2
+// crossingText is where a crossing's text stands: in the column half way, where
+// no wire leads down, between those of its GPU and those of its NIC.
+func (l *layout) crossingText(b *bundle) float64 {
+	_, c := l.columnAt((b.a.order + b.b.order + 1) / 4)
+	return (c.gpuPort.right() + c.right()) / 2
 }
 
 // joinAcross joins two ways down to a lane into one way down, along and up.

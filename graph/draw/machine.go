@@ -54,12 +54,9 @@ func usesNet(overlays []Overlay) bool {
 func (l *layout) planHosts(hosts []Host) error {
 	columns, gpus := 0, 0
 	for i := range hosts {
-		p, err := planHost(&hosts[i], i)
+		p, err := planHost(&hosts[i], i, columns)
 		if err != nil {
 			return err
-		}
-		for _, c := range p.columns {
-			c.nicPort.order += columns
 		}
 		columns += len(p.columns)
 		gpus += p.gpuCount()
@@ -105,13 +102,13 @@ func (l *layout) addHops(places map[int]gpuPlace) error {
 			switch {
 			case hop.Nets != nil:
 				if err := l.addNetHop(i, hop, from, to); err != nil {
-					return fmt.Errorf("ring %s: hop %d to %d: %w", o.Name, hop.From, hop.To, err)
+					return fmt.Errorf("%s: hop %d to %d: %w", o.Title, hop.From, hop.To, err)
 				}
 			case from.host != to.host:
-				return fmt.Errorf("ring %s: hop %d to %d leaves its host without network devices", o.Name, hop.From, hop.To)
+				l.addNominalHop(i, from, to)
 			default:
 				p := l.hosts[from.host]
-				p.addSteps(stepsBetweenGPUs(p.host.Graph, from.node, to.node), i, o.Name)
+				p.addSteps(stepsBetweenGPUs(p.host.Graph, from.node, to.node), i, o.Tag)
 			}
 		}
 	}
@@ -121,7 +118,7 @@ func (l *layout) addHops(places map[int]gpuPlace) error {
 // addNetHop lays a hop from a GPU up to its NIC, over the network, and down to
 // the other GPU.
 func (l *layout) addNetHop(overlay int, hop Hop, from, to gpuPlace) error {
-	name := l.overlays[overlay].Name
+	tag := l.overlays[overlay].Tag
 	src, dst := l.hosts[from.host], l.hosts[to.host]
 	out, err := findNet(src.host, hop.Nets.Out)
 	if err != nil {
@@ -132,18 +129,33 @@ func (l *layout) addNetHop(overlay int, hop Hop, from, to gpuPlace) error {
 		return err
 	}
 	if up, ok := src.host.Graph.Path(from.node, out); ok {
-		src.addSteps(stepsAlong(up), overlay, name)
+		src.addSteps(stepsAlong(up), overlay, tag)
 	}
 	if down, ok := dst.host.Graph.Path(in, to.node); ok {
-		dst.addSteps(stepsAlong(down), overlay, name)
+		dst.addSteps(stepsAlong(down), overlay, tag)
 	}
 	a, b := src.byNode[cardOf(out)], dst.byNode[cardOf(in)]
 	if a == nil || b == nil || a == b {
 		return nil // one card both sends and receives: nothing crosses the picture
 	}
-	tip := fmt.Sprintf("%s to %s, %s", out.Net.Name, in.Net.Name, gbps(min(out.Net.BW, in.Net.BW)))
-	bundle := &bundle{a: &a.nicPort, b: &b.nicPort, riders: []rider{{overlay: overlay, forward: true, text: name, tip: tip}}}
+	l.addCrossing(&a.nicPort, &b.nicPort, rider{
+		overlay: overlay, forward: true, text: tag,
+		tip: fmt.Sprintf("%s to %s, %s", out.Net.Name, in.Net.Name, gbps(min(out.Net.BW, in.Net.BW))),
+	})
+	return nil
+}
+
+// addNominalHop lays a hop between hosts of which one has no network device.
+func (l *layout) addNominalHop(overlay int, from, to gpuPlace) {
+	a, b := l.hosts[from.host].byNode[from.node], l.hosts[to.host].byNode[to.node]
+	l.addCrossing(&a.gpuPort, &b.gpuPort, rider{
+		overlay: overlay, forward: true, text: l.overlays[overlay].Tag + ": no NIC", tip: "the machine has no network",
+	})
+}
+
+// addCrossing lays a hop through the network.
+func (l *layout) addCrossing(a, b *port, r rider) {
+	bundle := &bundle{a: a, b: b, riders: []rider{r}}
 	join(bundle)
 	l.network = append(l.network, bundle)
-	return nil
 }

@@ -52,6 +52,9 @@ func (l *layout) measure() {
 		}
 		p.directH, p.switchH = pack(p.direct), pack(p.switched)
 	}
+	for _, b := range l.network {
+		text = max(text, b.textWidth()+textMargin)
+	}
 	l.networkH = pack(l.network)
 	for _, p := range l.hosts {
 		common := l.m.minColumn

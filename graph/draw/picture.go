@@ -10,6 +10,14 @@ func (r rect) right() float64  { return r.x + r.w }
 func (r rect) bottom() float64 { return r.y + r.h }
 func (r rect) center() point   { return point{r.x + r.w/2, r.y + r.h/2} }
 
+// around is an area with its middle at a point.
+func around(p point, w, h float64) rect { return rect{p.x - w/2, p.y - h/2, w, h} }
+
+// covers tells whether two areas share a place.
+func (r rect) covers(o rect) bool {
+	return r.x < o.right() && o.x < r.right() && r.y < o.bottom() && o.y < r.bottom()
+}
+
 // line is one line of text.
 type line struct {
 	text  string

@@ -22,7 +22,7 @@ const (
 	switchH  = 20.
 	linkGap  = 26. // between levels, for a link and its label
 	hiddenH  = 18. // between NICs and GPUs
-	barText  = 18. // the row of a bar's own text
+	barText  = 22. // the row of a bar's own text
 	barEntry = 14. // from the GPUs to a bar without lanes before it
 )
 

@@ -9,7 +9,7 @@ import (
 // gutter beside a NIC. Wires to the left use its left part and wires to the
 // right its right part, the highest lane outermost, so that none cross here.
 type port struct {
-	order    int // among the ports of its kind, left to right
+	order    int // among all ports of the picture, left to right; two to a column
 	left     float64
 	bundles  []*bundle
 	straight float64 // width of the road straight down, 0 without one
@@ -28,6 +28,9 @@ func join(b *bundle) {
 	b.a.bundles = append(b.a.bundles, b)
 	b.b.bundles = append(b.b.bundles, b)
 }
+
+// column is the number of the port's column in the picture.
+func (p *port) column() int { return p.order / 2 }
 
 // width is what all wires of the port take.
 func (p *port) width() float64 {
