@@ -41,7 +41,7 @@ func (a *app) addBoxFlags(cmd *cobra.Command) *machineFlags {
 	f := &machineFlags{nodes: 1}
 	cmd.Flags().StringArrayVarP(&f.machines, "machine", "m", []string{job.Auto},
 		"auto, a built-in name, a file, a recorded folder, or - for stdin; several times: one node each")
-	cmd.Flags().StringVar(&f.gpus, "gpus", "", "take only these GPUs, in this order, for example 0,2,3")
+	cmd.Flags().StringVar(&f.gpus, "gpus", "", "take only these GPUs, in this order, for example 0,2,3 or 4-7")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "set one of NCCL's variables, NAME=VALUE")
 	f.matrix.register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("machine", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -181,18 +181,25 @@ func noGPU(err error) error {
 	return err
 }
 
-// parseGPUs reads a list of device numbers; none means all.
+// parseGPUs reads a list of device numbers and ranges of them; none means all.
 func parseGPUs(list string) ([]int, error) {
 	if list == "" {
 		return nil, nil
 	}
 	var gpus []int
-	for _, field := range strings.Split(list, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || n < 0 {
-			return nil, usage("--gpus %s: %q is not a device number; give numbers such as 0,2,3", list, field)
+	for field := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(field), "-")
+		if !isRange {
+			last = first
 		}
-		gpus = append(gpus, n)
+		lo, err1 := strconv.ParseUint(first, 10, 10)
+		hi, err2 := strconv.ParseUint(last, 10, 10)
+		if err1 != nil || err2 != nil || lo > hi {
+			return nil, usage("--gpus %s: %q is not a device number or a range; give for example 0,2,3 or 0-3", list, field)
+		}
+		for dev := lo; dev <= hi; dev++ {
+			gpus = append(gpus, int(dev))
+		}
 	}
 	return gpus, nil
 }
