@@ -92,13 +92,14 @@ func ReadRecipe(r io.Reader, name string) (*Recipe, error) {
 	if rec.Name == "" {
 		rec.Name = name
 	}
-	if err := rec.validate(); err != nil {
+	if err := rec.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRecipe, name, err)
 	}
 	return rec, nil
 }
 
-func (r *Recipe) validate() error {
+// Validate says what a recipe asks for that cannot be.
+func (r *Recipe) Validate() error {
 	if r.Warmup < 0 || r.Cycles < 1 || r.Iterations < 1 {
 		return errors.New("want warmup from 0, cycles and iterations from 1 on")
 	}

@@ -30,6 +30,7 @@ func (a *app) commands() []*cobra.Command {
 		a.newRender(),
 		a.newSchedule(),
 		a.newPlan(),
+		a.newBench(),
 		a.newMan(),
 		a.newDocs(),
 		a.newVersion(),

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/ringtopo/ringtopo/allreduce/bench"
+	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
+)
+
+// benchCommand is one call of ringtopo bench.
+type benchCommand struct {
+	machine *machineFlags
+	out     *output
+
+	engine                 string
+	recipe                 string
+	bytes                  string
+	algo, proto, dtype, op string
+	buffsize               string
+	nchannels, nthreads    int
+	warmup, cycles, iters  int
+	list, planOnly         bool
+	resume, compare, view  string
+	tie                    float64
+}
+
+func (a *app) newBench() *cobra.Command {
+	var c benchCommand
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measures AllReduces, one setting against another",
+		Long: `Measures AllReduces in experiments that can be believed. Without --recipe it
+sweeps over sizes and prints what nccl-tests prints. A recipe (YAML; --list names
+those that come along) varies one setting at a time from a baseline, or takes every
+combination, or goes on to the pairs of settings that matter.
+
+Every setting is measured in several passes over all of them, every other pass
+backwards, each after a warm-up. Medians count. A setting whose samples scatter
+beyond the recipe's limit is marked and draws no conclusion; differences below the
+recipe's tie limit are named ties. -o json keeps every sample; --resume goes on
+where an interrupt stopped; --compare sets the result against an older one, and
+ends with exit code 1 where something got slower.`,
+		Example: `  ringtopo bench -m v100x4 --bytes 1KiB:64MiB:4
+  ringtopo bench -m dgx-a100 --recipe channels --plan
+  ringtopo bench -m dgx-a100 --recipe protocols --out protocols.json
+  ringtopo bench -m dgx-a100 --recipe protocols --resume protocols.json --out protocols.svg
+  ringtopo bench -m v100x4 --bytes 1MiB --compare last-week.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd, &c) },
+	}
+	c.machine = a.addMachineFlags(cmd)
+	c.out = a.addOutput(cmd, "table", "csv", "json", "svg", "png")
+	f := cmd.Flags()
+	f.StringVar(&c.engine, "engine", "auto", "what runs it: auto, host, gpu")
+	f.StringVar(&c.recipe, "recipe", "", "experiment: a name of --list, or a YAML file")
+	f.StringVar(&c.bytes, "bytes", "1KiB:64MiB:4", "sizes of the sweep, FROM:TO[:FACTOR|:+STEP]")
+	f.StringVar(&c.algo, "algo", bench.Auto, "algorithm of the sweep, or auto")
+	f.StringVar(&c.proto, "proto", bench.Auto, "protocol of the sweep, or auto")
+	f.StringVar(&c.dtype, "dtype", "float32", "type of the elements in the sweep")
+	f.StringVar(&c.op, "op", "sum", "operation of the sweep: sum, prod, max, min, avg")
+	f.StringVar(&c.buffsize, "buffsize", "4MiB", "size of a FIFO in the sweep")
+	f.IntVar(&c.nchannels, "nchannels", 0, "channels of the sweep; 0: as NCCL makes them")
+	f.IntVar(&c.nthreads, "nthreads", 0, "threads of a block in the sweep; 0: as NCCL chooses")
+	f.IntVar(&c.warmup, "warmup", 0, "runs before each group of samples (default: the recipe's)")
+	f.IntVar(&c.cycles, "cycles", 0, "passes over all settings (default: the recipe's)")
+	f.IntVar(&c.iters, "iters", 0, "samples of a setting in one pass (default: the recipe's)")
+	f.BoolVar(&c.list, "list", false, "list the recipes and end")
+	f.BoolVar(&c.planOnly, "plan", false, "say what would run and how long it would take, and end")
+	f.StringVar(&c.resume, "resume", "", "go on with this result of -o json")
+	f.StringVar(&c.compare, "compare", "", "compare with this older result of -o json")
+	f.Float64Var(&c.tie, "tie", 0.05, "relative difference that --compare does not count")
+	f.StringVar(&c.view, "view", "lines", "picture for svg and png: lines or heat (interactions)")
+	return cmd
+}
+
+func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
+	if c.list {
+		return a.listRecipes()
+	}
+	format, err := c.out.resolve()
+	if err != nil {
+		return err
+	}
+	if c.view != "lines" && c.view != "heat" {
+		return usage("--view %s: want lines or heat", c.view)
+	}
+	old, err := readResult(c.compare)
+	if err != nil {
+		return err
+	}
+	ms, gpus, env, err := a.open(c.machine)
+	if err != nil {
+		return noGPU(err)
+	}
+	open, engine, err := a.benchEngine(c.engine, c.machine)
+	if err != nil {
+		return err
+	}
+	m, err := newBenchMachine(ms, gpus, env, open)
+	if err != nil {
+		return err
+	}
+	res, err := c.result(cmd, m, engine)
+	if err != nil {
+		return err
+	}
+	if c.planOnly {
+		return a.planBench(m, res.Recipe)
+	}
+	return a.measure(c, m, res, old, format)
+}
+
+// result is what the measurement goes into: an old one to go on with, or a new.
+func (c *benchCommand) result(cmd *cobra.Command, m *benchMachine, engine string) (*bench.Result, error) {
+	if c.resume != "" {
+		res, err := readResult(c.resume)
+		if err == nil && res.Engine != engine {
+			err = usage("%s was measured on %s, not on %s: choose it with --engine", c.resume, res.Engine, engine)
+		}
+		return res, err
+	}
+	r, err := c.readRecipe(cmd, m)
+	if err != nil {
+		return nil, err
+	}
+	res := &bench.Result{Schema: bench.Schema, Engine: engine, Host: thisHost(), Started: time.Now().UTC().Truncate(time.Second), Recipe: r}
+	for _, machine := range m.machines {
+		res.Machine = append(res.Machine, machine.Name)
+	}
+	return res, nil
+}
+
+func readResult(path string) (*bench.Result, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	defer func() { _ = f.Close() }() // only read
+	res, err := bench.ReadResult(f, path)
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	return res, nil
+}
+
+// readRecipe reads the recipe asked for, or makes the sweep's, with what the
+// flags change.
+func (c *benchCommand) readRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
+	r, err := c.openRecipe(cmd, m)
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	for _, f := range []struct {
+		name string
+		to   *int
+		from int
+	}{{"warmup", &r.Warmup, c.warmup}, {"cycles", &r.Cycles, c.cycles}, {"iters", &r.Iterations, c.iters}} {
+		if cmd.Flags().Changed(f.name) {
+			*f.to = f.from
+		}
+	}
+	if err := r.Validate(); err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	return r, nil
+}
+
+func (c *benchCommand) openRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
+	switch {
+	case c.recipe == "":
+		return c.sweep(m)
+	case strings.ContainsAny(c.recipe, "./\\"):
+		f, err := os.Open(c.recipe)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }() // only read
+		return bench.ReadRecipe(f, c.recipe)
+	}
+	for _, name := range []string{"bytes", "algo", "proto", "dtype", "op", "buffsize", "nchannels", "nthreads"} {
+		if cmd.Flags().Changed(name) {
+			return nil, usage("--%s is for sweeps: a recipe says itself what it varies", name)
+		}
+	}
+	return bench.OpenShipped(c.recipe)
+}
+
+// sweep is the recipe of a command without one: sizes, out of place and in.
+func (c *benchCommand) sweep(m *benchMachine) (*bench.Recipe, error) {
+	sizes, err := parseSizes(c.bytes)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(sizes))
+	for i, n := range sizes {
+		texts[i] = bench.FormatBytes(n)
+	}
+	number := func(n int) string {
+		if n == 0 {
+			return bench.Auto
+		}
+		return strconv.Itoa(n)
+	}
+	return &bench.Recipe{
+		Name: "sweep", About: "AllReduce by size",
+		Baseline: map[string]string{
+			"world": strconv.Itoa(m.whole), "algo": c.algo, "proto": c.proto, "dtype": c.dtype, "op": c.op,
+			"buffsize": c.buffsize, "channels": number(c.nchannels), "threads": number(c.nthreads), "bytes": texts[0],
+		},
+		Grid:   map[string][]string{"bytes": texts, "inplace": {"false", "true"}},
+		Warmup: 3, Cycles: 2, Iterations: 10, CVLimit: 0.15, Tie: 0.05,
+	}, nil
+}
+
+// measure runs the experiment and shows what came of it, also after an
+// interrupt.
+func (a *app) measure(c *benchCommand, m *benchMachine, res, old *bench.Result, format string) error {
+	bar := a.newProgress()
+	runErr := bench.Run(a.ctx, m, res, bar.show)
+	bar.end()
+	if runErr != nil && !errors.Is(runErr, context.Canceled) {
+		return runErr
+	}
+	if runErr != nil {
+		a.note("interrupted: what was measured is kept; go on with --resume")
+		a.ctx = context.WithoutCancel(a.ctx)
+	}
+	analysis, err := bench.Analyse(res)
+	if err != nil {
+		return err
+	}
+	if err := a.emit(c.out, func(w io.Writer) error { return writeBench(w, res, analysis, format, c.view) }); err != nil {
+		return err
+	}
+	if runErr != nil || old == nil {
+		return runErr
+	}
+	return a.compareBench(bench.Compare(old, res, c.tie))
+}
+
+func writeBench(w io.Writer, res *bench.Result, analysis *bench.Analysis, format, view string) error {
+	switch format {
+	case "csv":
+		return bench.WriteCSV(w, analysis)
+	case "json":
+		return encode(w, "json", res)
+	case "svg", "png":
+		if view == "heat" {
+			return chart.Heat(w, res, analysis, format)
+		}
+		return chart.Lines(w, res, analysis, format)
+	}
+	return writeBenchTable(w, res, analysis)
+}
+
+func (a *app) listRecipes() error {
+	t := newTable()
+	t.AppendHeader(table.Row{"Recipe", "Varies", "Question"})
+	for _, name := range bench.Shipped() {
+		r, err := bench.OpenShipped(name)
+		if err != nil {
+			return err
+		}
+		t.AppendRow(table.Row{name, r.About, r.Question})
+	}
+	_, err := fmt.Fprintln(a.out, t.Render())
+	return err
+}
+
+// planBench says what would run, and roughly for how long.
+func (a *app) planBench(m *benchMachine, r *bench.Recipe) error {
+	d, points, joint, err := bench.Estimate(m, r)
+	if err != nil {
+		return err
+	}
+	list, err := r.Points()
+	if err != nil {
+		return err
+	}
+	for i, p := range list {
+		fmt.Fprintf(a.out, "%4d  %v\n", i+1, p.Setting)
+	}
+	fmt.Fprintf(a.out, "%d settings x %d passes x (%d + %d) runs, about %v of runs", points, r.Cycles, r.Warmup, r.Iterations, d.Round(100*time.Millisecond))
+	if joint > 0 {
+		fmt.Fprintf(a.out, "; then up to %d pairs of settings", joint)
+	}
+	_, err = fmt.Fprintln(a.out)
+	return err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/bench"
+	"github.com/ringtopo/ringtopo/allreduce/plan"
+	"github.com/ringtopo/ringtopo/allreduce/verify"
+	"github.com/ringtopo/ringtopo/connect"
+	"github.com/ringtopo/ringtopo/graph"
+	"github.com/ringtopo/ringtopo/internal/job"
+	"github.com/ringtopo/ringtopo/internal/ncclenv"
+)
+
+// benchMachine times settings on the rings of some machines.
+type benchMachine struct {
+	machines []*job.Machine
+	devs     []int // device by rank of the whole job; nil on several boxes
+	whole    int   // ranks of the whole job
+	env      *ncclenv.Env
+	open     func(*allreduce.Layout) (allreduce.Executor, error)
+}
+
+func newBenchMachine(ms []*job.Machine, gpus []int, env *ncclenv.Env, open func(*allreduce.Layout) (allreduce.Executor, error)) (*benchMachine, error) {
+	boxes, err := job.See(ms, gpus, env)
+	if err != nil {
+		return nil, noGPU(err)
+	}
+	m := &benchMachine{machines: ms, env: env, open: open}
+	for _, b := range boxes {
+		m.whole += b.Ranks()
+	}
+	if len(boxes) == 1 {
+		m.devs = make([]int, m.whole)
+		for _, n := range boxes[0].Graph.NodesOf(graph.GPU) {
+			m.devs[n.GPU.Rank] = n.GPU.Dev
+		}
+	}
+	return m, nil
+}
+
+// comm makes the communicator of a setting.
+func (m *benchMachine) comm(s bench.Setting) (*connect.Comm, error) {
+	env := m.env
+	if s.Channels > 0 {
+		n := strconv.Itoa(s.Channels)
+		env = env.With(map[string]string{"NCCL_MIN_NCHANNELS": n, "NCCL_MAX_NCHANNELS": n})
+	}
+	var gpus []int
+	switch {
+	case s.World > m.whole:
+		return nil, &bench.SkipError{Reason: fmt.Sprintf("the machine has %d GPUs", m.whole)}
+	case m.devs != nil:
+		gpus = m.devs[:s.World]
+	case s.World != m.whole:
+		return nil, &bench.SkipError{Reason: fmt.Sprintf("on several nodes the world is all %d ranks", m.whole)}
+	}
+	j, err := job.New(m.machines, gpus, env)
+	if err != nil {
+		return nil, err
+	}
+	return j.Comm, nil
+}
+
+// planner sets up what decides a setting's plan.
+func (m *benchMachine) planner(s bench.Setting) (*plan.Planner, plan.Force, error) {
+	comm, err := m.comm(s)
+	if err != nil {
+		return nil, plan.Force{}, err
+	}
+	settings := plan.SettingsFrom(m.env)
+	force, proto := plan.Force{}, allreduce.Simple
+	if s.Algo != bench.Auto {
+		a, err := allreduce.ParseAlgo(s.Algo)
+		if err != nil {
+			return nil, force, err
+		}
+		force.Algo = &a
+	}
+	if s.Proto != bench.Auto {
+		if proto, err = allreduce.ParseProto(s.Proto); err != nil {
+			return nil, force, err
+		}
+		force.Proto = &proto
+	}
+	settings.BuffSize[proto] = s.BuffSize
+	if s.Threads > 0 {
+		settings.Threads, settings.LL128Threads = s.Threads, s.Threads
+	}
+	p, err := plan.New(comm, settings)
+	if err != nil {
+		return nil, force, &bench.SkipError{Reason: err.Error()}
+	}
+	return p, force, nil
+}
+
+// launch plans a setting's one message.
+func launch(p *plan.Planner, force plan.Force, s bench.Setting) (*plan.Launch, error) {
+	size := int64(s.DType.Size())
+	if s.Bytes%size != 0 {
+		return nil, &bench.SkipError{Reason: fmt.Sprintf("%d bytes are no whole number of %s", s.Bytes, s.DType)}
+	}
+	launches, err := p.Plan([]plan.Task{{Count: s.Bytes / size, DType: s.DType, Op: s.Op}}, force)
+	if err != nil {
+		return nil, &bench.SkipError{Reason: err.Error()}
+	}
+	return launches[0], nil
+}
+
+// Open sets up executor, buffers and data, and checks one run to the bit.
+func (m *benchMachine) Open(ctx context.Context, s bench.Setting) (_ bench.Session, err error) {
+	p, force, err := m.planner(s)
+	if err != nil {
+		return nil, err
+	}
+	ex, err := m.open(p.Layout())
+	if err != nil {
+		return nil, err
+	}
+	b := &benchSession{ex: ex}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close())
+		}
+	}()
+	force.Can = ex.Can
+	l, err := launch(p, force, s)
+	if err != nil {
+		return nil, err
+	}
+	b.plan = l.Plan
+	if b.trial, err = verify.NewTrial(ex, l.Plan, verify.Options{InPlace: s.InPlace}); err != nil {
+		return nil, err
+	}
+	return b, b.check(ctx)
+}
+
+// Estimate guesses the time of a run from what a core copies in a second.
+func (m *benchMachine) Estimate(s bench.Setting) time.Duration {
+	const start, perSecond = 30 * time.Microsecond, 4e9
+	moved := 2 * float64(s.World) * float64(s.Bytes)
+	return start + time.Duration(moved/perSecond*float64(time.Second))
+}
+
+// benchSession is a setting that is ready to run.
+type benchSession struct {
+	ex    allreduce.Executor
+	plan  *allreduce.Plan
+	trial *verify.Trial
+}
+
+// check makes sure that what is going to be timed is right.
+func (b *benchSession) check(ctx context.Context) error {
+	if err := b.trial.Fill(); err != nil {
+		return err
+	}
+	if _, err := b.trial.Run(ctx); err != nil {
+		return err
+	}
+	res, err := b.trial.Check()
+	if err != nil {
+		return err
+	}
+	if !res.OK() {
+		return fmt.Errorf("the result is wrong in %d places: %v", res.Wrong, res.First)
+	}
+	return nil
+}
+
+// Run times one AllReduce.
+func (b *benchSession) Run(ctx context.Context) (time.Duration, error) {
+	t, err := b.trial.Run(ctx)
+	return t.Elapsed, err
+}
+
+// Ran says what was planned.
+func (b *benchSession) Ran() bench.Ran {
+	w := &b.plan.Works[0]
+	return bench.Ran{Algo: w.Algo.String(), Proto: w.Proto.String(), Channels: len(b.plan.Channels()), Threads: b.plan.Threads}
+}
+
+// Close frees everything.
+func (b *benchSession) Close() error {
+	var err error
+	if b.trial != nil {
+		err = b.trial.Close()
+	}
+	return errors.Join(err, b.ex.Close())
+}
