@@ -48,6 +48,9 @@ func newView(g *Graph, weigh func(sum float64, l *Link) float64) *view {
 		sums := make([]float64, len(g.all))
 		linked := make([]bool, len(g.all))
 		for _, l := range n.Links {
+			if l.To == n {
+				continue // gonum's simple graphs have no edges to the node itself
+			}
 			sums[l.To.id] = weigh(sums[l.To.id], l)
 			linked[l.To.id] = true
 		}

@@ -38,7 +38,7 @@ func (l line) Weight() float64          { return float64(l.l.BW) }
 func (l line) ReversedLine() graph.Line { return line{l.l, !l.reversed} }
 
 func (m multigraph) between(u, v int64) (ls []*Link) {
-	if !m.has(u) {
+	if !m.has(u) || u == v {
 		return nil
 	}
 	for _, l := range m.g.all[u].Links {
