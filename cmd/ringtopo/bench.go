@@ -13,6 +13,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
 )
@@ -20,9 +21,9 @@ import (
 // benchCommand is one call of ringtopo bench.
 type benchCommand struct {
 	machine *machineFlags
+	engine  *engineFlags
 	out     *output
 
-	engine                 string
 	recipe                 string
 	bytes                  string
 	algo, proto, dtype, op string
@@ -59,9 +60,9 @@ ends with exit code 1 where something got slower.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd, &c) },
 	}
 	c.machine = a.addMachineFlags(cmd)
+	c.engine = a.addEngineFlags(cmd)
 	c.out = a.addOutput(cmd, "table", "csv", "json", "svg", "png")
 	f := cmd.Flags()
-	f.StringVar(&c.engine, "engine", "auto", "what runs it: auto, host, gpu")
 	f.StringVar(&c.recipe, "recipe", "", "experiment: a name of --list, or a YAML file")
 	f.StringVar(&c.bytes, "bytes", "1KiB:64MiB:4", "sizes of the sweep, FROM:TO[:FACTOR|:+STEP]")
 	f.StringVar(&c.algo, "algo", bench.Auto, "algorithm of the sweep, or auto")
@@ -102,15 +103,19 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if err != nil {
 		return noGPU(err)
 	}
-	open, engine, err := a.benchEngine(c.engine, c.machine)
+	e, err := c.engine.choose(c.machine)
 	if err != nil {
 		return err
 	}
-	m, err := newBenchMachine(ms, gpus, env, open)
+	opt, err := c.engine.options()
 	if err != nil {
 		return err
 	}
-	res, err := c.result(cmd, m, engine)
+	m, err := newBenchMachine(ms, gpus, env, func(l *allreduce.Layout) (allreduce.Executor, error) { return e.open(a, l, opt) })
+	if err != nil {
+		return err
+	}
+	res, err := c.result(cmd, m, e.name)
 	if err != nil {
 		return err
 	}

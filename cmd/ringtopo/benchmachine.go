@@ -99,8 +99,8 @@ func (m *benchMachine) planner(s bench.Setting) (*plan.Planner, plan.Force, erro
 	return p, force, nil
 }
 
-// launch plans a setting's one message.
-func launch(p *plan.Planner, force plan.Force, s bench.Setting) (*plan.Launch, error) {
+// planOne plans a setting's one message.
+func planOne(p *plan.Planner, force plan.Force, s bench.Setting) (*plan.Launch, error) {
 	size := int64(s.DType.Size())
 	if s.Bytes%size != 0 {
 		return nil, &bench.SkipError{Reason: fmt.Sprintf("%d bytes are no whole number of %s", s.Bytes, s.DType)}
@@ -129,7 +129,7 @@ func (m *benchMachine) Open(ctx context.Context, s bench.Setting) (_ bench.Sessi
 		}
 	}()
 	force.Can = ex.Can
-	l, err := launch(p, force, s)
+	l, err := planOne(p, force, s)
 	if err != nil {
 		return nil, err
 	}
