@@ -165,6 +165,20 @@ func TestPlainBridge(t *testing.T) {
 	o.lacks("0000:0f:00.0")
 }
 
+func TestCircle(t *testing.T) {
+	o := stageText(t, oneGPU)
+	for from, to := range map[string]string{"0000:10:00.0": "0000:11:00.0", "0000:11:00.0": "0000:10:00.0"} {
+		dir := "/sys/devices/" + to + "/0000:ff:00.0/" + from
+		o.tree.AddDir(dir)
+		o.tree.AddDir("/sys/devices/buses/" + from[:7] + "/pci_bus/" + from[:7])
+		o.tree.AddLink("/sys/class/pci_bus/"+from[:7], "/sys/devices/buses/"+from[:7]+"/pci_bus/"+from[:7])
+		o.tree.AddLink("/sys/devices/buses/"+from[:7]+"/"+from, dir)
+	}
+	if _, err := o.Probe(o.ranks); err == nil || !strings.Contains(err.Error(), "circle") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestNUMANumberOfTheTopSwitch(t *testing.T) {
 	o := stageText(t, switched)
 	o.write(o.dir("0000:21:00.0")+"/numa_node", "7\n")

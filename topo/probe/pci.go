@@ -34,27 +34,44 @@ func pciPath(f Files, busID string) string {
 	return dir
 }
 
+// maxDepth is how many devices may hang off each other; real machines have three
+// or four, and recordings may have circles.
+const maxDepth = 64
+
 // completePCI fills in what sysfs says of a PCI device, and hangs it into the
 // tree if it is not yet, with the switches and the socket above it.
 func (b *builder) completePCI(e *ncclxml.Element) error {
+	for range maxDepth {
+		parent, err := b.completeOne(e)
+		if err != nil {
+			return err
+		}
+		if parent.Name != "pci" {
+			return b.completeCPU(parent)
+		}
+		e = parent
+	}
+	busID, _ := e.Get("busid")
+	return fmt.Errorf("pci %s: more than %d devices above each other; is there a circle in sysfs?", busID, maxDepth)
+}
+
+// completeOne completes a device alone and gives what it hangs off.
+func (b *builder) completeOne(e *ncclxml.Element) (*ncclxml.Element, error) {
 	busID, _ := e.Get("busid")
 	dir := pciPath(b.files, busID)
 	b.describePCI(e, dir)
 	if vendor, _ := e.Get("vendor"); vendor == broadcom {
 		b.addPeers(e, busID)
 	}
-	parent := b.parent[e]
-	if parent == nil {
-		var err error
-		if parent, err = b.parentOf(busID, dir); err != nil {
-			return err
-		}
-		b.hang(e, parent)
+	if parent := b.parent[e]; parent != nil {
+		return parent, nil
 	}
-	if parent.Name == "pci" {
-		return b.completePCI(parent)
+	parent, err := b.parentOf(busID, dir)
+	if err != nil {
+		return nil, err
 	}
-	return b.completeCPU(parent)
+	b.hang(e, parent)
+	return parent, nil
 }
 
 // describePCI sets the attributes of a device whose folder is dir. Only its
