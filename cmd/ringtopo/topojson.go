@@ -57,8 +57,8 @@ func newTopoJSON(b job.Box) (topoJSON, error) {
 	out := topoJSON{
 		Schema: "ringtopo.topo/v1", Machine: []string{b.Machine.Name},
 		GPUs: []gpuJSON{}, NICs: []nicJSON{},
-		SMI:     smiJSON(words),
-		Assumed: job.Assumed([]job.Box{b}),
+		SMI:     smiJSON{words.GPU, words.NIC},
+		Assumed: append(job.Assumed([]job.Box{b}), words.Assumed...),
 	}
 	homes := numaOf(b.Graph)
 	for _, g := range gpus {

@@ -14,6 +14,8 @@ import (
 type Words struct {
 	GPU [][]string // columns are GPUs in rank order
 	NIC [][]string // columns are networks by device number
+	// Assumed says what the words rest on where the machine does not tell.
+	Assumed []string
 }
 
 // place is where a device hangs.
@@ -54,6 +56,9 @@ func SMIWords(sys *topo.System) Words {
 		w.NIC[i] = []string{}
 		for _, n := range nets {
 			w.NIC[i] = append(w.NIC[i], pciWord(a, n, meet))
+		}
+		if slices.Contains(w.GPU[i], meet) || slices.Contains(w.NIC[i], meet) {
+			w.Assumed = []string{"devices that meet at a CPU are " + meet + " in nvidia-smi's words (the topology does not tell host bridges apart)"}
 		}
 	}
 	return w
@@ -162,5 +167,5 @@ func (b Box) Words() (Words, error) {
 	if err != nil {
 		return Words{}, fmt.Errorf("%s: %w", b.Machine.Name, err)
 	}
-	return Words{GPU: m.GPU, NIC: m.NIC}, nil
+	return Words{m.GPU, m.NIC, nil}, nil
 }

@@ -45,6 +45,12 @@ func TestHybridCubeMesh(t *testing.T) {
 	if diff := cmp.Diff("PIX NODE SYS SYS", table(w.NIC)[0]); diff != "" {
 		t.Error(diff)
 	}
+	if len(w.Assumed) != 1 || !strings.Contains(w.Assumed[0], "NODE") {
+		t.Errorf("assumed: %q", w.Assumed)
+	}
+	if w := words(t, "v100x4"); len(w.Assumed) != 0 {
+		t.Errorf("nothing was assumed for %v, yet: %q", w.GPU, w.Assumed)
+	}
 }
 
 func TestSwitchedLinksAreCountedOnBothEnds(t *testing.T) {
