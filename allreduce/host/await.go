@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -65,8 +66,9 @@ func (e *engine) progress() (sum uint64) {
 	return sum
 }
 
-// stalls lists who waits for whom. Where nobody waits on a connection, those
-// who are done wait for the rank that is not.
+// stalls lists who waits for whom, first those who miss data: who misses credit
+// has at least sent. Where nobody waits on a connection, those who are done wait
+// for the rank that is not.
 func (e *engine) stalls() []allreduce.Stall {
 	var list, missing []allreduce.Stall
 	for c := range e.shape.channels {
@@ -81,6 +83,7 @@ func (e *engine) stalls() []allreduce.Stall {
 	if len(list) == 0 {
 		return missing
 	}
+	slices.SortStableFunc(list, func(a, b allreduce.Stall) int { return int(a.For) - int(b.For) })
 	return list
 }
 

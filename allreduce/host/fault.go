@@ -53,8 +53,8 @@ func (w *worker) spoil(f allreduce.Fault) {
 	}
 	w.fault = f
 	if f.Kind == allreduce.SwapNeighbour {
-		w.missend(w.ring.send)
-		w.missend(w.up.send)
+		w.missend(w.ring.send, ringConn)
+		w.missend(w.up.send, upConn)
 	}
 }
 
@@ -69,11 +69,12 @@ func (w *worker) distrust(recv []*end, f allreduce.Fault) {
 
 // missend connects a sender to the neighbour of its neighbour, which does not
 // listen to it.
-func (w *worker) missend(send []*end) {
+func (w *worker) missend(send []*end, kind int) {
 	for i, s := range send {
+		behind := &w.conns[w.shape.conn(w.channel, kind, s.to)]
 		wrong := &w.conns[w.shape.spare()]
-		wrong.from, wrong.to = w.rank, s.to
-		wrong.sender, wrong.receiver = s.sender, s.receiver
+		wrong.from, wrong.to = w.rank, behind.to
+		wrong.sender, wrong.receiver = s.sender, behind.receiver
 		send[i] = &end{conn: wrong}
 	}
 }

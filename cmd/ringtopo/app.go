@@ -30,6 +30,8 @@ func (a *app) commands() []*cobra.Command {
 		a.newRender(),
 		a.newSchedule(),
 		a.newPlan(),
+		a.newValidate(),
+		a.newModel(),
 		a.newBench(),
 		a.newMan(),
 		a.newDocs(),

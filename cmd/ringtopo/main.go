@@ -14,6 +14,9 @@ func main() {
 }
 
 func run() int {
+	if code, started := asWorker(os.Stderr); started {
+		return code
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second interrupt ends a command that cannot stop by itself.

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/host"
+	"github.com/ringtopo/ringtopo/internal/job"
+)
+
+// engineFlags say what moves the data, the same way in every command that
+// moves some.
+type engineFlags struct {
+	engine string
+	procs  bool
+	limit  time.Duration
+	inject string
+}
+
+// addEngineFlags gives a command --engine, --procs and --limit.
+func (a *app) addEngineFlags(cmd *cobra.Command) *engineFlags {
+	f := &engineFlags{}
+	fl := cmd.Flags()
+	fl.StringVar(&f.engine, "engine", engineAuto, "what moves the data: "+strings.Join(append([]string{engineAuto}, engineNames()...), ", "))
+	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory")
+	fl.DurationVar(&f.limit, "limit", host.DefaultLimit, "how long nothing may move before a run counts as stuck")
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(append([]string{engineAuto}, engineNames()...), cobra.ShellCompDirectiveNoFileComp))
+	return f
+}
+
+const engineAuto = "auto"
+
+// engine is one way to move data.
+type engine struct {
+	name string
+	// usable says why it cannot be used on this machine, as an error that wraps
+	// allreduce.ErrNoDevice; nil if it can.
+	usable func() error
+	open   func(*app, *allreduce.Layout, engineOptions) (allreduce.Executor, error)
+}
+
+// engineOptions are what engineFlags say, understood.
+type engineOptions struct {
+	procs bool
+	limit time.Duration
+	fault allreduce.Fault
+}
+
+// engines lists all, the best first: auto takes the first that is usable.
+func engines() []engine {
+	return []engine{
+		{"gpu", notBuilt("gpu"), nil},
+		{"nccl", notBuilt("nccl"), nil},
+		{"host", func() error { return nil }, openHost},
+	}
+}
+
+func engineNames() []string {
+	var names []string
+	for _, e := range engines() {
+		names = append(names, e.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// engineError is an engine that this machine or program does not have.
+type engineError struct{ name, reason string }
+
+func (e *engineError) Error() string { return fmt.Sprintf("engine %s: %s", e.name, e.reason) }
+func (e *engineError) Unwrap() error { return allreduce.ErrNoDevice }
+
+func notBuilt(name string) func() error {
+	return func() error { return &engineError{name, "not available in this program"} }
+}
+
+func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+	opt := host.Options{Limit: o.limit, Fault: o.fault}
+	if o.procs {
+		return host.NewProcs(l, opt, a.err)
+	}
+	return host.New(l, opt)
+}
+
+// choose finds the engine that the flags ask for. On auto a GPU is used only
+// for the machine that it is in.
+func (f *engineFlags) choose(m *machineFlags) (engine, error) {
+	if f.limit <= 0 {
+		return engine{}, usage("--limit %v: want a time above 0", f.limit)
+	}
+	here := slices.Equal(m.machines, []string{job.Auto})
+	for _, e := range engines() {
+		switch {
+		case f.engine == e.name:
+			if err := e.usable(); err != nil {
+				return engine{}, &codedError{exitNoGPU, err}
+			}
+			return e, nil
+		case f.engine == engineAuto && (here && !f.procs || e.name == "host"):
+			if err := e.usable(); err == nil {
+				return e, nil
+			} else if !errors.Is(err, allreduce.ErrNoDevice) {
+				return engine{}, err
+			}
+		}
+	}
+	return engine{}, usage("--engine %s: want one of %s, %s", f.engine, engineAuto, strings.Join(engineNames(), ", "))
+}
+
+// options understands the flags.
+func (f *engineFlags) options() (o engineOptions, err error) {
+	o = engineOptions{procs: f.procs, limit: f.limit}
+	if f.inject != "" {
+		o.fault, err = parseFault(f.inject)
+	}
+	return o, err
+}
+
+// parseFault reads KIND, or KIND:rank=R,channel=C,step=S.
+func parseFault(text string) (f allreduce.Fault, err error) {
+	kind, places, _ := strings.Cut(text, ":")
+	if f.Kind, err = allreduce.ParseFault(kind); err != nil {
+		return f, usage("--inject: %v", err)
+	}
+	for place := range strings.SplitSeq(places, ",") {
+		if place == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(place, "=")
+		n, err := strconv.Atoi(value)
+		to := map[string]*int{"rank": &f.Rank, "channel": &f.Channel, "step": &f.Step}[strings.TrimSpace(name)]
+		if to == nil || err != nil || n < 0 {
+			return f, usage("--inject %s: %q: want rank=R, channel=C or step=S", text, place)
+		}
+		*to = n
+	}
+	return f, nil
+}
