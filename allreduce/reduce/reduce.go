@@ -12,6 +12,9 @@ import (
 func Reduce(dst, a, b []byte, t allreduce.DType, op allreduce.Op) {
 	check(dst, t)
 	a, b = a[:len(dst)], b[:len(dst)]
+	if n := vector(dst, a, b, t, op); n > 0 {
+		dst, a, b = dst[n:], a[n:], b[n:]
+	}
 	switch op {
 	case allreduce.Sum, allreduce.Avg:
 		sum(dst, a, b, t)
