@@ -30,9 +30,11 @@ type Device struct {
 	NVLinks           []NVLink `json:"nvlinks"`
 	C2CLinks          []C2C    `json:"c2cLinks"` // nil: NVML cannot say
 	Fabric            *Fabric  `json:"fabric"`
-	// P2P tells for each GPU, by NVML index, what stands against direct reads:
-	// NVML's status, 0 for nothing. Not used for the topology.
-	P2P []int `json:"p2pRead,omitempty"`
+	// P2PRead and P2PWrite tell for each GPU, by NVML index, what stands against
+	// direct access to its memory: NVML's status, 0 for nothing. nil: NVML cannot
+	// say. The topology does not depend on it.
+	P2PRead  []int `json:"p2pRead,omitempty"`
+	P2PWrite []int `json:"p2pWrite,omitempty"`
 }
 
 // NVLink is what NVML says of one link, each answer with its return code: 0

@@ -38,7 +38,8 @@ func (l nvmlLibrary) Devices() (devices []Device, err error) {
 		if rc != nvml.SUCCESS {
 			return nil, fmt.Errorf("NVML, GPU %d: %s", i, l.text(rc))
 		}
-		d.P2P = gpu{h, l.has}.p2p(i, handles)
+		d.P2PRead = gpu{h, l.has}.p2p(i, handles, nvml.P2P_CAPS_INDEX_READ)
+		d.P2PWrite = gpu{h, l.has}.p2p(i, handles, nvml.P2P_CAPS_INDEX_WRITE)
 		devices = append(devices, d)
 	}
 	return devices, nil
@@ -175,8 +176,8 @@ func (g gpu) fabric() *Fabric {
 	}
 }
 
-// p2p asks what stands against reading the memory of the other GPUs.
-func (g gpu) p2p(own int, all []nvml.Device) []int {
+// p2p asks what stands against a kind of access to the memory of the other GPUs.
+func (g gpu) p2p(own int, all []nvml.Device, kind nvml.GpuP2PCapsIndex) []int {
 	if !g.has("nvmlDeviceGetP2PStatus") {
 		return nil
 	}
@@ -185,7 +186,7 @@ func (g gpu) p2p(own int, all []nvml.Device) []int {
 		if i == own {
 			continue
 		}
-		s, rc := g.handle.GetP2PStatus(other, nvml.P2P_CAPS_INDEX_READ)
+		s, rc := g.handle.GetP2PStatus(other, kind)
 		if rc != nvml.SUCCESS {
 			return nil
 		}

@@ -94,10 +94,14 @@ func nvmlDevice(d Device, all []*mock.Device) *mock.Device {
 			}
 			return nvml.GpuFabricInfo{State: uint8(d.Fabric.State)}, nvml.SUCCESS
 		},
-		GetP2PStatusFunc: func(other nvml.Device, _ nvml.GpuP2PCapsIndex) (nvml.GpuP2PStatus, nvml.Return) {
+		GetP2PStatusFunc: func(other nvml.Device, kind nvml.GpuP2PCapsIndex) (nvml.GpuP2PStatus, nvml.Return) {
+			status := d.P2PRead
+			if kind == nvml.P2P_CAPS_INDEX_WRITE {
+				status = d.P2PWrite
+			}
 			for i := range all {
-				if all[i] == other && i < len(d.P2P) {
-					return nvml.GpuP2PStatus(d.P2P[i]), nvml.SUCCESS
+				if all[i] == other && i < len(status) {
+					return nvml.GpuP2PStatus(status[i]), nvml.SUCCESS
 				}
 			}
 			return 0, nvml.ERROR_NOT_SUPPORTED
@@ -179,14 +183,14 @@ func TestNVMLPlaysMachines(t *testing.T) {
 func TestNVMLKeepsAllAnswers(t *testing.T) {
 	gpu, sw := "GPU", "SWITCH"
 	want := []Device{
-		{Index: 0, Name: "A", BusID: "00000000:0A:00.0", BusIDLegacy: "0000:0A:00.0", ComputeCapability: [2]int{6, 0}, P2P: []int{0, 3},
+		{Index: 0, Name: "A", BusID: "00000000:0A:00.0", BusIDLegacy: "0000:0A:00.0", ComputeCapability: [2]int{6, 0}, P2PRead: []int{0, 3}, P2PWrite: []int{0, 4},
 			NVLinks: []NVLink{
 				{Link: 0, P2PSupported: 1, State: 1, RemoteBusID: "00000000:0B:00.0", RemoteBusIDLegacy: "0000:0B:00.0", RemoteType: &gpu},
 				{Link: 1, P2PSupported: 1, State: 0, RemoteBusID: "FFFFFFFF:FF:FF.0", RemoteBusIDLegacy: "FFFFFFF:FF:FF.0", RemoteType: &sw},
 				{Link: 2, P2PReturn: 3, StateReturn: 3, RemoteReturn: 3},
 				{Link: 3, P2PReturn: 2, StateReturn: 2, RemoteReturn: 2},
 			}},
-		{Index: 1, Name: "B", BusID: "00000000:0B:00.0", BusIDLegacy: "0000:0B:00.0", ComputeCapability: [2]int{5, 2}, P2P: []int{1, 0},
+		{Index: 1, Name: "B", BusID: "00000000:0B:00.0", BusIDLegacy: "0000:0B:00.0", ComputeCapability: [2]int{5, 2}, P2PRead: []int{1, 0}, P2PWrite: []int{0, 0},
 			C2CLinks: []C2C{{Status: 1, MaxBW: 7}, {StatusReturn: 3, MaxBWReturn: 2}}},
 	}
 	got, err := nvmlLibrary{nvmlServer(want)}.Devices()
@@ -210,7 +214,7 @@ func TestOldNVML(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, d := range got {
-		if d.C2CLinks != nil || d.Fabric != nil || d.P2P != nil || len(d.NVLinks) == 0 {
+		if d.C2CLinks != nil || d.Fabric != nil || d.P2PRead != nil || d.P2PWrite != nil || len(d.NVLinks) == 0 {
 			t.Errorf("GPU %d: %+v", i, d)
 		}
 		for _, l := range d.NVLinks {

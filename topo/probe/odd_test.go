@@ -301,7 +301,34 @@ func TestManyElements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "265 elements") {
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "265 elements, up to 260 in one") {
 		t.Errorf("notes: %q", r.Notes)
+	}
+}
+
+func TestBlockedPairs(t *testing.T) {
+	p, ranks, err := Load("testdata/machines/lo-only", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		read, write [2][]int
+		blocked     bool
+	}{
+		{[2][]int{nil, nil}, [2][]int{nil, nil}, false},
+		{[2][]int{{0, 0}, {0, 0}}, [2][]int{{0, 0}, {0, 0}}, false},
+		{[2][]int{{0, 0}, {0, 0}}, [2][]int{{0, 0}, {1, 0}}, true},
+		{[2][]int{{0, 2}, {0, 0}}, [2][]int{nil, nil}, true},
+	} {
+		for i := range p.Host.Devices {
+			p.Host.Devices[i].P2PRead, p.Host.Devices[i].P2PWrite = test.read[i], test.write[i]
+		}
+		r, err := p.result(ranks, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.Blocked) == 1 && r.Blocked[0] == [2]int{0, 1}; got != test.blocked || len(r.Notes) != len(r.Blocked) {
+			t.Errorf("%v %v: blocked %v, notes %q", test.read, test.write, r.Blocked, r.Notes)
+		}
 	}
 }

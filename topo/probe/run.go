@@ -26,7 +26,10 @@ type Options struct {
 type Result struct {
 	Document *ncclxml.Document
 	Ranks    []Rank
-	Notes    []string // what a user should know about it, one sentence each
+	// Blocked are the pairs of ranks whose GPUs cannot address each other's
+	// memory, by NVML's word, which NCCL takes.
+	Blocked [][2]int
+	Notes   []string // what a user should know about it, one sentence each
 }
 
 // Live probes the machine that s asks; [System] is the one that the program runs
@@ -98,21 +101,32 @@ func (p *Prober) result(ranks []Rank, notes []string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := count(doc.Root); n > maxNodes {
-		notes = append(notes, fmt.Sprintf("the topology has %d elements; NCCL 2.22 takes %d and would not start", n, maxNodes))
+	if elements, children := count(doc.Root); elements > maxElements || children > maxChildren {
+		notes = append(notes, fmt.Sprintf("the topology has %d elements, up to %d in one; NCCL 2.22 takes %d and %d, and would not start",
+			elements, children, maxElements, maxChildren))
 	}
-	return &Result{Document: doc, Ranks: ranks, Notes: notes}, nil
+	blocked := p.Host.blocked(ranks)
+	if len(blocked) > 0 {
+		notes = append(notes, fmt.Sprintf("NVML denies peer-to-peer access for %d pairs of GPUs, for example of ranks %d and %d; "+
+			"between those NCCL goes through the host's memory", len(blocked), blocked[0][0], blocked[0][1]))
+	}
+	return &Result{Document: doc, Ranks: ranks, Blocked: blocked, Notes: notes}, nil
 }
 
-// maxNodes is how many elements NCCL has room for.
-const maxNodes = 256
+// Limits of NCCL on a topology, and on the children of one element.
+const (
+	maxElements = 256
+	maxChildren = 128
+)
 
-func count(e *ncclxml.Element) int {
-	n := 1
+// count gives the number of elements and the largest number of children.
+func count(e *ncclxml.Element) (elements, children int) {
+	elements, children = 1, len(e.Children)
 	for _, c := range e.Children {
-		n += count(c)
+		n, most := count(c)
+		elements, children = elements+n, max(children, most)
 	}
-	return n
+	return elements, children
 }
 
 // Capture records the machine that s asks, with its view by the chosen job, as a
