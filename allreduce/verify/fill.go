@@ -10,10 +10,14 @@ import (
 
 const wordBytes = 8
 
+// golden spreads consecutive numbers over all words.
+const golden = 0x9e3779b97f4a7c15
+
 // randomWord is the i-th word of a stream: a hash, so that any word can be had
 // without those before it.
-func randomWord(stream, i uint64) uint64 {
-	x := (stream + i) * 0x9e3779b97f4a7c15
+func randomWord(stream, i uint64) uint64 { return mix((stream + i) * golden) }
+
+func mix(x uint64) uint64 {
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	return x ^ x>>32
@@ -67,6 +71,14 @@ func fillRandom(dst []byte, offset int64, stream uint64, s shape) {
 		binary.LittleEndian.PutUint64(word[:], randomWord(stream, i)&s.mask+s.base)
 		dst = dst[copy(dst, word[skip:]):]
 		i++
+	}
+	x := (stream + i) * golden
+	for len(dst) >= 4*wordBytes {
+		binary.LittleEndian.PutUint64(dst, mix(x)&s.mask+s.base)
+		binary.LittleEndian.PutUint64(dst[8:], mix(x+golden)&s.mask+s.base)
+		binary.LittleEndian.PutUint64(dst[16:], mix(x+2*golden&math.MaxUint64)&s.mask+s.base)
+		binary.LittleEndian.PutUint64(dst[24:], mix(x+3*golden&math.MaxUint64)&s.mask+s.base)
+		dst, i, x = dst[4*wordBytes:], i+4, x+4*golden&math.MaxUint64
 	}
 	for ; len(dst) >= wordBytes; i++ {
 		binary.LittleEndian.PutUint64(dst, randomWord(stream, i)&s.mask+s.base)
