@@ -190,14 +190,11 @@ func (t *table) check(name string, rows []*row) error {
 	for i := range rows {
 		for j := range rows {
 			a, b := cell(i, j), cell(j, i)
-			if a == "" || b == "" {
-				continue
-			}
-			if (a == "X") != (i == j) {
+			if a != "" && (a == "X") != (i == j) {
 				return t.fault(name, rows[i].line, ErrNonsense, fmt.Sprintf("%s is %s to %s", t.labels[i], a, t.labels[j]),
 					"only a device itself is X; are columns shifted?")
 			}
-			if a != b {
+			if a != "" && b != "" && a != b {
 				return t.fault(name, rows[i].line, ErrNonsense, fmt.Sprintf("%s is %s to %s, but the other way round (line %d) it is %s",
 					t.labels[i], a, t.labels[j], rows[j].line.number, b), "a distance has no direction; are columns shifted?")
 			}

@@ -217,6 +217,7 @@ func TestRefused(t *testing.T) {
 		"one GPU, two names":  {"\tGPU0\tGP0\nGPU0\t X \tPIX\nGP0\tPIX\t X \n", smi.ErrNonsense, 1, "one GPU"},
 		"two directions":      {head + "GPU0\t X \tPIX\nGPU1\tPXB\t X \n", smi.ErrNonsense, 2, "the other way round (line 3) it is PXB"},
 		"columns shifted":     {head + "GPU0\tPIX\t X \nGPU1\t X \tPIX\n", smi.ErrNonsense, 2, "only a device itself is X"},
+		"X to a NIC":          {"\tGPU0\tNIC0\nGPU0\t X \t X \n", smi.ErrNonsense, 2, "only a device itself is X"},
 		"NVLink to a NIC":     {"\tGPU0\tNIC0\nGPU0\t X \tNV4\nNIC0\tNV4\t X \n", smi.ErrNonsense, 2, "NVLinks join GPUs only"},
 		"NIC the other way":   {"\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tSYS\t X \n", smi.ErrNonsense, 2, "NIC0"},
 		"too large":           {strings.Repeat("x", smi.MaxBytes+1), smi.ErrNoMatrix, 0, "bytes"},
