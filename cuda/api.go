@@ -36,6 +36,7 @@ type API struct {
 	ModuleUnload     func(m uintptr) Result                                                   `cuda:"cuModuleUnload"`
 	ModuleFunction   func(f *uintptr, m uintptr, name *byte) Result                           `cuda:"cuModuleGetFunction"`
 	FuncAttribute    func(v *int32, attr int32, f uintptr) Result                             `cuda:"cuFuncGetAttribute"`
+	FuncLoad         func(f uintptr) Result                                                   `cuda:"cuFuncLoad,optional"`
 	Occupancy        func(n *int32, f uintptr, block int32, shared uint64) Result             `cuda:"cuOccupancyMaxActiveBlocksPerMultiprocessor"`
 	MemGetInfo       func(free, total *uint64) Result                                         `cuda:"cuMemGetInfo_v2"`
 	MemAlloc         func(p *Ptr, n uint64) Result                                            `cuda:"cuMemAlloc_v2"`

@@ -51,12 +51,21 @@ type Function struct {
 	Name   string
 }
 
-// Function finds a kernel by its entry name.
+// Function finds a kernel by its entry name, and has the driver load it now.
+// Loaded lazily, with the first launch, it would have to wait for the device,
+// and could wait for ever where kernels wait for each other. (Drivers before
+// CUDA 12.4 cannot be asked; set CUDA_MODULE_LOADING=EAGER with them.)
 func (m *Module) Function(name string) (*Function, error) {
 	f := &Function{ctx: m.ctx, Name: name}
 	s := append([]byte(name), 0)
-	err := m.ctx.drv.check("cuModuleGetFunction", m.ctx.drv.api.ModuleFunction(&f.handle, m.handle, &s[0]), "entry %s", name)
-	return f, err
+	api := m.ctx.drv.api
+	if err := m.ctx.drv.check("cuModuleGetFunction", api.ModuleFunction(&f.handle, m.handle, &s[0]), "entry %s", name); err != nil {
+		return nil, err
+	}
+	if api.FuncLoad == nil {
+		return f, nil
+	}
+	return f, m.ctx.drv.check("cuFuncLoad", api.FuncLoad(f.handle), "entry %s", name)
 }
 
 // Resources are what one thread or block of a kernel takes.

@@ -22,11 +22,11 @@ for p in "$@"; do
   case $p in
   system) { nvidia-smi; nvidia-smi topo -m; uname -a; } >"$out/system.log" 2>&1 ;;
   startup) part startup 30 'TestStartup|TestMeasureHop|TestGeometry|TestTooManyBlocks' ;;
-  contract) part contract 90 'TestContract$' ;;
-  placement) part placement 150 'TestContractOneGPU|TestContractStaged|TestContractThroughFIFOs' ;;
+  contract) part contract 60 'TestContract$' ;;
+  placement) part placement 100 'TestContractOneGPU|TestContractStaged|TestContractThroughFIFOs' ;;
   faults) part faults 60 'TestFaults' ;;
-  random) part random 120 'TestRandom' FLAGS="-rapid.checks=${RAPID_CHECKS:-300}" ;;
-  soak) part soak 120 'TestSoak' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
+  random) part random 60 'TestRandom' FLAGS="-rapid.checks=${RAPID_CHECKS:-300}" ;;
+  soak) part soak 90 'TestSoak' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   ring) part ring 150 'TestSweep' RINGTOPO_SWEEP=ring ;;
   direct) part direct 120 'TestSweep' RINGTOPO_SWEEP=direct ;;
   tune) part tune 120 'TestSweep' RINGTOPO_SWEEP=tune ;;

@@ -182,34 +182,39 @@ func (e *Executor) bindDirect(d *device, w *allreduce.Work, a *allreduce.Args, f
 // directGrid chooses blocks, threads and pieces by the size of the message, as
 // measured on two H200 (docs/gpu.md).
 func (e *Executor) directGrid(d *device, oneShot bool, bytes int64, l *directWire) cuda.Grid {
-	t := e.opts.Direct
-	blocks, threads, pieces := directDefaults(oneShot, bytes)
-	if t.Blocks > 0 {
-		blocks = t.Blocks
-	}
-	if t.Threads > 0 {
-		threads = t.Threads
-	}
-	if t.Pieces > 0 {
-		pieces = t.Pieces
-	}
-	blocks = max(1, min(blocks, maxDirectBlocks, d.Device.SMs/len(d.ranks)))
-	l.blocks, l.pieces = uint32(blocks), uint32(min(pieces, maxPieces))
-	return cuda.Grid{Blocks: blocks * len(d.ranks), Threads: threads, Cooperative: len(d.ranks) > 1}
+	t := directDefaults(oneShot, bytes, e.opts.Direct)
+	blocks := max(1, min(t.Blocks, maxDirectBlocks, d.Device.SMs/len(d.ranks)))
+	l.blocks, l.pieces = uint32(blocks), uint32(max(1, min(t.Pieces, maxPieces)))
+	return cuda.Grid{Blocks: blocks * len(d.ranks), Threads: t.Threads, Cooperative: len(d.ranks) > 1}
 }
 
-func directDefaults(oneShot bool, bytes int64) (blocks, threads, pieces int) {
-	if oneShot {
-		// A line for each thread, as far as blocks go.
-		lines := (bytes + 7) / 8
-		blocks = int(max(1, min(maxDirectBlocks, (lines+511)/512)))
-		return blocks, int((lines/int64(blocks) + 31) / 32 * 32), 1
-	}
+// directDefaults fills in what is not set.
+func directDefaults(oneShot bool, bytes int64, set DirectTuning) DirectTuning {
+	t := DirectTuning{Blocks: maxDirectBlocks, Threads: 512, Pieces: 1}
 	switch {
-	case bytes <= 2<<20:
-		return 32, 512, 1
-	case bytes <= 16<<20:
-		return 64, 512, 1
+	case oneShot && set.Threads > 0:
+		t.Threads = set.Threads
+		fallthrough
+	case oneShot: // a line for each thread, as far as blocks go
+		lines := (bytes + 7) / 8
+		t.Blocks = int(max(1, min(maxDirectBlocks, (lines+int64(t.Threads)-1)/int64(t.Threads))))
+		t.Threads = min(t.Threads, int((lines/int64(t.Blocks)+31)/32*32))
+		t.Threads = max(t.Threads, 32)
+	case bytes <= 1<<20:
+		t.Blocks = 32
+	case bytes <= 4<<20:
+		t.Blocks = 64
+	case bytes > 32<<20:
+		t.Pieces = 2
 	}
-	return maxDirectBlocks, 512, 2
+	if set.Blocks > 0 {
+		t.Blocks = set.Blocks
+	}
+	if set.Threads > 0 && !oneShot {
+		t.Threads = set.Threads
+	}
+	if set.Pieces > 0 {
+		t.Pieces = set.Pieces
+	}
+	return t
 }

@@ -294,7 +294,7 @@ func TestSoak(t *testing.T) {
 		if _, err := trial.Run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if i%50 != 0 {
+		if i%2000 != 0 {
 			continue
 		}
 		for k, trial := range trials {

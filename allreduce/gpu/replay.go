@@ -110,8 +110,7 @@ func (r *Replay) Run(ctx context.Context, n int) (Pace, error) {
 			errs[i] = part.Do(func() error { return r.runPart(part, n, &paces[i], &ready) })
 		})
 	}
-	ready.Wait()
-	e.control.gate().Store(e.control.epoch)
+	e.openGate(&ready)
 	done.Wait()
 	if err := e.outcome(ctx, errors.Join(errs...)); err != nil {
 		e.broken = fmt.Errorf("GPU executor: after %w: only Close may follow", err)

@@ -48,11 +48,13 @@ func TestSweep(t *testing.T) {
 			sweep{allreduce.TwoShot, allreduce.Simple, 128 << 10, 1 << 30, 2, 1, gpu.Options{}, ""})
 	}
 	if strings.Contains(wanted, "tune") {
-		for _, blocks := range []int{32, 64, 128} {
-			for _, pieces := range []int{1, 2, 8} {
-				o := gpu.Options{Direct: gpu.DirectTuning{Blocks: blocks, Pieces: pieces}}
-				rows = append(rows, sweep{allreduce.TwoShot, allreduce.Simple, 512 << 10, 128 << 20, 4, 1, o, fmt.Sprintf("%d blocks %d pieces", blocks, pieces)})
-			}
+		for _, threads := range []int{128, 256, 384, 512} {
+			o := gpu.Options{Direct: gpu.DirectTuning{Threads: threads}}
+			rows = append(rows, sweep{allreduce.OneShot, allreduce.LL, 2 << 10, 64 << 10, 2, 1, o, fmt.Sprintf("%d threads", threads)})
+		}
+		for _, blocks := range []int{48, 64, 96} {
+			o := gpu.Options{Direct: gpu.DirectTuning{Blocks: blocks}}
+			rows = append(rows, sweep{allreduce.TwoShot, allreduce.Simple, 1 << 20, 4 << 20, 2, 1, o, fmt.Sprintf("%d blocks", blocks)})
 		}
 	}
 	if strings.Contains(wanted, "simple") {

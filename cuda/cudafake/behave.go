@@ -36,6 +36,7 @@ func (d *Driver) behaveDevices(api *cuda.API) {
 		*v = map[cuda.Attribute]int32{cuda.AttrSMs: int32(d.SMs), cuda.AttrMajor: int32(d.Major), cuda.AttrCooperative: 1}[a]
 		return 0
 	}
+	api.FuncLoad = func(uintptr) cuda.Result { return 0 }
 	api.DeviceP2P = func(v *int32, _, _, _ int32) cuda.Result {
 		*v = 1
 		return 0

@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "a9743fb54531604b9c3fc41d6bc07e1fe9166dcac0df70e2e8d905bebdf7c718"
+const SourceSHA256 = "ac005a007cb25774f869da78e39a8819b5534b3f16acc169e48f7ccd89f6e8fe"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

@@ -71,11 +71,11 @@ DEVICE Context contextOf(const DirectLaunch &l, u32 *aborted) {
   return c;
 }
 
-// agree follows when all threads of the block know the epoch. The last block of
-// the rank to come here moves the rank on to it, for the next call.
+// agree follows a barrier after which all threads of the block know the epoch.
+// The last block of the rank to come here moves the rank on to it, for the next
+// call.
 DEVICE void agree(const Call &k) {
-  blockBarrier();
-  if (k.c.tid != 0) return;
+  if (k.c.tid != k.c.threads - 1) return;
   State *s = k.me.state;
   if (k.l.blocks > 1) {
     if (atomicAdd(&s->arrived, 1) != k.l.blocks - 1) return;
@@ -154,6 +154,7 @@ KERNEL(512) oneshot(DirectLaunch l) {
   // enough for its value to return.
   if ((k.epoch & 0x7ffffffe) == 0x7ffffffe)
     for (u64 i = lines + first; i < l.lineCapacity; i += stride) pushLine(k, i, 0);
+  blockBarrier();
   agree(k);
   if (first < lines) foldLine(k, first, own);
   for (u64 i = first + stride; i < lines; i += stride) foldLine(k, i, ownLine(k, i, aligned));
@@ -220,9 +221,10 @@ DEVICE void scatterPiece(const Call &k, u32 piece) {
     Move m = {};
     m.a = k.me.in + s.first * kElemBytes;
     m.d = scratchAt(k, owner, k.me.rank) + s.offset;
-    if (s.len && !k.c.off()) move(plain, m, s.len, k.c.tid, k.c.threads);
+    if (s.len) move(plain, m, s.len, k.c.tid, k.c.threads);
   }
   tell(k, false, piece);
+  if (piece == 0) agree(k);
 }
 
 template <u32 B> DEVICE Vec<B> loadWhole(const u8 *p) {
@@ -265,10 +267,12 @@ DEVICE void reducePiece(const Call &k, u32 piece) {
   u64 low = (u64)in;
   for (u32 r = 0; r < k.l.nRanks; r++) low |= (u64)(k.l.outs[r] + out);
   if ((low & 15) == 0) {
-    u64 stride = (u64)k.c.threads * 16, whole = bytes / 16 * 16;
-    for (at = k.c.tid * 16; at + (RT_FOLDS - 1) * stride < whole; at += RT_FOLDS * stride)
-      reduceAt<16, RT_FOLDS>(k, in, scratch, out, at, stride);
-    for (; at < whole; at += stride) reduceAt<16, 1>(k, in, scratch, out, at, stride);
+    constexpr u64 line = 32 * 16, hunk = RT_FOLDS * line;
+    u64 whole = bytes / 16 * 16, hunks = whole / hunk, lane = k.c.tid % 32 * 16;
+    for (u64 i = k.c.tid / 32; i < hunks; i += k.c.threads / 32)
+      reduceAt<16, RT_FOLDS>(k, in, scratch, out, i * hunk + lane, line);
+    for (at = hunks * hunk + k.c.tid * 16; at < whole; at += k.c.threads * 16)
+      reduceAt<16, 1>(k, in, scratch, out, at, 0);
     at = whole;
   }
   for (at += k.c.tid * kElemBytes; at < bytes; at += k.c.threads * kElemBytes)
@@ -281,7 +285,6 @@ KERNEL(512) twoshot(DirectLaunch l) {
   u32 local = blockIndex() / l.blocks;
   DirectRank me = l.local[local];
   Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
-  agree(k);
   for (u32 i = 0; i < l.pieces; i++) scatterPiece(k, i);
   for (u32 i = 0; i < l.pieces; i++) reducePiece(k, i);
   tell(k, true, 0);

@@ -50,12 +50,14 @@ template <int U, bool B> DEVICE void movePacks(const Recipe &r, const Move &m, u
   if (m.e) UNROLL for (int u = 0; u < U; u++) store16(m.e + at + u * stride, a[u].w);
 }
 
+// moveVectors takes all whole vectors: hunks of U lines of a warp first, each
+// hunk in one stretch, then what is left line by line.
 template <bool B> DEVICE u64 moveVectors(const Recipe &r, const Move &m, u64 bytes, u32 tid, u32 n) {
-  u64 stride = (u64)n * 16, whole = bytes / 16 * 16, at = (u64)tid * 16;
   constexpr int inFlight = B ? RT_FOLDS : RT_COPIES;
-  for (; at + (inFlight - 1) * stride < whole; at += inFlight * stride)
-    movePacks<inFlight, B>(r, m, at, stride);
-  for (; at < whole; at += stride) movePacks<1, B>(r, m, at, stride);
+  constexpr u64 line = 32 * 16, hunk = inFlight * line;
+  u64 whole = bytes / 16 * 16, hunks = whole / hunk, lane = tid % 32 * 16;
+  for (u64 i = tid / 32; i < hunks; i += n / 32) movePacks<inFlight, B>(r, m, i * hunk + lane, line);
+  for (u64 at = hunks * hunk + (u64)tid * 16; at < whole; at += (u64)n * 16) movePacks<1, B>(r, m, at, 0);
   return whole / kElemBytes;
 }
 
