@@ -196,7 +196,7 @@ func userRanks(n connect.Node) (ranks []int) {
 	return ranks
 }
 
-// user gives a set with user ranks, and networks by index.
+// user gives a set with user ranks.
 func user(n connect.Node, s rings.Set) rings.Set {
 	intra := make([][]int, len(s.Intra))
 	for c, ranks := range s.Intra {
@@ -205,17 +205,6 @@ func user(n connect.Node, s rings.Set) rings.Set {
 		}
 	}
 	s.Intra = intra
-	inter := make([][2]int64, len(s.Inter))
-	for c := range s.Inter {
-		for end, id := range s.Inter[c] {
-			for _, x := range n.Graph.NodesOf(graph.NET) {
-				if int64(x.NodeID) < id {
-					inter[c][end]++
-				}
-			}
-		}
-	}
-	s.Inter = inter
 	return s
 }
 

@@ -40,6 +40,7 @@ func (d *Document) Select(devs []int) (*Document, error) {
 		}
 	}
 	out.Root = fuse(d.Root, job)
+	out.closeGaps()
 	return out, nil
 }
 
