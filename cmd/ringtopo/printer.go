@@ -66,7 +66,7 @@ func isComposite(v []byte) bool { return v[0] == '[' || v[0] == '{' }
 
 // isNumberList says whether a value is a list of nothing but numbers.
 func isNumberList(v []byte) bool {
-	return v[0] == '[' && bytes.IndexAny(v[1:], `["{`) < 0
+	return v[0] == '[' && !bytes.ContainsAny(v[1:], `["{`)
 }
 
 // valueEnd is the length of the value that text starts with.
