@@ -134,7 +134,9 @@ func TestSelectDoesWhatTheRulesSay(t *testing.T) {
 		}
 		slices.Reverse(devs)
 		for n := 1; n <= len(devs); n *= 2 {
-			want := written(t, &Document{Root: literally(d, devs[:n])})
+			literal := &Document{Root: literally(d, devs[:n])}
+			literal.closeGaps()
+			want := written(t, literal)
 			if got := written(t, chosen(t, d, devs[:n]...)); got != want {
 				t.Fatalf("%s, GPUs %v:\n%s", file, devs[:n], cmp.Diff(want, got))
 			}
