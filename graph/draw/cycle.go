@@ -108,9 +108,9 @@ func (c *circle) describe(hop Hop) (cycleHop, error) {
 			return cycleHop{}, err
 		}
 		bw := min(out.Net.BW, in.Net.BW)
-		text := []string{"NET " + out.Net.Name, "to " + in.Net.Name, gbps(bw)}
-		if out.Net.Name == in.Net.Name {
-			text = []string{"NET " + out.Net.Name, gbps(bw)}
+		text := []string{"NET " + netName(out), "to " + netName(in), gbps(bw)}
+		if netName(out) == netName(in) {
+			text = []string{"NET " + netName(out), gbps(bw)}
 		}
 		return cycleHop{text, bw, "over the network"}, nil
 	}
@@ -240,7 +240,7 @@ func (c *circle) hopWire(i int) wire {
 	look := c.overlay.look(c.index)
 	w := wire{
 		from: c.id(hop.From), to: c.id(hop.To), parts: [][]point{{leave(a, b), leave(b, a)}}, color: look.color,
-		dash: look.dash, width: max(bandwidthWidth(h.bw)/2, riderWidth), arrow: true, tip: h.tip, label: label(ink, linkSize, h.text...),
+		dash: look.dash, width: hopWidth(h.bw), arrow: true, tip: h.tip, label: label(ink, linkSize, h.text...),
 		at: c.labelPlace(i),
 	}
 	if len(c.hops) == 2 {
@@ -252,6 +252,9 @@ func (c *circle) hopWire(i int) wire {
 	return w
 }
 
+// hopWidth is the width of a hop's line on a circle.
+func hopWidth(bw float32) float64 { return max(bandwidthWidth(bw)/2, riderWidth) }
+
 // labelPlace goes outwards from the middle of a hop's line until the label is
 // clear of the line and of the boxes at its ends.
 func (c *circle) labelPlace(i int) point {
@@ -260,7 +263,7 @@ func (c *circle) labelPlace(i int) point {
 	turn := float64(i) + 0.5
 	s, k := math.Sincos(2 * math.Pi * turn / float64(len(c.hops)))
 	from := math.Hypot(a.x+b.x-2*c.middle.x, a.y+b.y-2*c.middle.y)/2 +
-		(math.Abs(s)*h.width()+math.Abs(k)*h.height())/2 + bandwidthWidth(h.bw)/4
+		(math.Abs(s)*h.width()+math.Abs(k)*h.height())/2 + arrowUnit*arrowScale(hopWidth(h.bw))/3
 	for out := textMargin; ; out++ {
 		at := c.at(turn, from+out)
 		text := around(at, h.width()+2*textMargin, h.height()+2*textMargin)

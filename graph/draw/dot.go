@@ -82,7 +82,7 @@ func (w *dotWriter) box(b *box) {
 func (w *dotWriter) wire(e *wire) {
 	dir := "none"
 	if e.arrow {
-		dir = "forward, arrowsize=" + number(e.arrowScale())
+		dir = "forward, arrowsize=" + number(arrowScale(e.width))
 	}
 	w.out.WriteString(fmt.Sprintf("%s -> %s [pos=%s, color=%s, penwidth=%s, style=%s, dir=%s",
 		quote(e.from), quote(e.to), quote(w.path(e)), quote(e.color), number(e.width), e.dash, dir))
@@ -97,7 +97,7 @@ func (w *dotWriter) wire(e *wire) {
 }
 
 // arrowScale keeps an arrow wider than its line.
-func (e *wire) arrowScale() float64 { return max(0.6, 0.3*e.width) }
+func arrowScale(width float64) float64 { return max(0.6, 0.3*width) }
 
 // path gives the wire as Graphviz's Bezier curves, one per part.
 func (w *dotWriter) path(e *wire) string {
@@ -107,7 +107,7 @@ func (w *dotWriter) path(e *wire) string {
 		if e.arrow && i == len(e.parts)-1 {
 			tip := pts[len(pts)-1]
 			ends = "e," + w.place(tip) + " "
-			pts = append(pts[:len(pts)-1:len(pts)-1], toward(tip, pts[len(pts)-2], arrowUnit*e.arrowScale()))
+			pts = append(pts[:len(pts)-1:len(pts)-1], toward(tip, pts[len(pts)-2], arrowUnit*arrowScale(e.width)))
 		}
 		var places []string
 		for _, p := range bezier(pts, corner) {

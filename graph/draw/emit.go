@@ -99,7 +99,7 @@ func (l *layout) columnBoxes(p *hostPlan, c *column) []box {
 		n := c.nic.node
 		tip := n.String()
 		for _, net := range netsOf(n) {
-			tip += fmt.Sprintf(", %s port %d %s", net.Net.Name, net.Net.Port, gbit(net.Net.BW))
+			tip += fmt.Sprintf(", %s port %d %s", netName(net), net.Net.Port, gbit(net.Net.BW))
 		}
 		boxes = append(boxes, box{
 			id: p.id(n), tip: tip, lines: l.nicLines(n), area: l.nicArea(c), fill: nicFill, stroke: nicLine,
@@ -117,21 +117,26 @@ func (l *layout) nicArea(c *column) rect {
 
 // nvsBox is the NVSwitch: a bar below the GPUs on it.
 func (l *layout) nvsBox(p *hostPlan) box {
-	text := []line{{"NVSwitch", nameSize, true, ink}}
+	return box{
+		id: p.id(p.nvs), tip: p.nvs.String(), lines: l.nvsLines(p), area: l.nvsArea(p),
+		low: true, round: true, fill: switchFill, stroke: switchLine,
+	}
+}
+
+func (l *layout) nvsLines(p *hostPlan) []line {
+	text := "NVSwitch"
 	if l.nvsInBar(p) {
 		link := p.uniformNVS()
-		text[0].text = fmt.Sprintf("NVSwitch: %s to each GPU, %s", linkKind(link), gbps(link.BW))
+		text += fmt.Sprintf(": %s to each GPU, %s", linkKind(link), gbps(link.BW))
 	}
-	return box{
-		id: p.id(p.nvs), tip: p.nvs.String(), lines: text, low: true, round: true, fill: switchFill, stroke: switchLine,
-		area: l.nvsArea(p),
-	}
+	return []line{{text, nameSize, true, ink}}
 }
 
 func (l *layout) nvsArea(p *hostPlan) rect {
 	gpus := p.gpuColumns()
 	first, last := gpus[0], gpus[len(gpus)-1]
-	return rect{first.left, l.y.nvs, last.right() - first.left, l.y.nvsH}
+	text := l.nvsLines(p)[0]
+	return rect{first.left, l.y.nvs, max(last.right()-first.left, boldWidth(text.text, text.size)+4*textMargin), l.y.nvsH}
 }
 
 // emitNetwork draws the network that joins the hosts' NICs.

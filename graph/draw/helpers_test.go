@@ -53,16 +53,19 @@ func ring(hosts []Host, number int, cycle ...int) Overlay {
 			home[r] = i
 		}
 	}
-	net := func(host int) graph.NodeID {
-		nets := hosts[host].Graph.NodesOf(graph.NET)
-		return nets[number%len(nets)].NodeID
+	nets := func(a, b int) *Nets {
+		out, in := hosts[a].Graph.NodesOf(graph.NET), hosts[b].Graph.NodesOf(graph.NET)
+		if len(out) == 0 || len(in) == 0 {
+			return nil
+		}
+		return &Nets{Out: out[number%len(out)].NodeID, In: in[number%len(in)].NodeID}
 	}
 	o := Overlay{Title: fmt.Sprintf("channel %d", number), Tag: strconv.Itoa(number)}
 	for i, from := range cycle {
 		to := cycle[(i+1)%len(cycle)]
 		hop := Hop{From: from, To: to}
 		if home[from] != home[to] {
-			hop.Nets = &Nets{Out: net(home[from]), In: net(home[to])}
+			hop.Nets = nets(home[from], home[to])
 		}
 		o.Hops = append(o.Hops, hop)
 	}

@@ -11,8 +11,10 @@ import (
 
 const (
 	keyRow    = 17.
-	keySample = 46.  // length of a sample line
-	keyLeast  = 600. // width that the key may take at least
+	keySample = 46. // length of a sample line
+	// Widths that texts below the picture may take at least.
+	keyLeast     = 600.
+	captionLeast = 300.
 )
 
 // emitKey writes below the picture which ring looks how, and what the words on
@@ -22,7 +24,7 @@ func (l *layout) emitKey() {
 	for i := range l.overlays {
 		y = l.emitRingKey(i, y)
 	}
-	for i, text := range l.captions() {
+	for i, text := range wrap(l.caption(), smallSize, max(l.pic.size.x-2*pageMargin, captionLeast)) {
 		at := point{pageMargin, y}
 		l.pic.boxes = append(l.pic.boxes, keyText("caption "+strconv.Itoa(i), text, smallSize, softInk, at))
 		y += keyRow - 4
@@ -44,7 +46,7 @@ func (l *layout) emitRingKey(i int, y float64) float64 {
 	})
 	l.pic.boxes = append(l.pic.boxes, box{id: id + " from", area: rect{pageMargin, y, 1, keyRow}})
 	width := max(l.pic.size.x-2*pageMargin, keyLeast) - keySample
-	for k, text := range wrap(o.Title+":  "+o.cycle(), width) {
+	for k, text := range wrap(o.Title+":  "+o.cycle(), keySize, width) {
 		at := point{pageMargin + keySample + 8, y}
 		l.pic.boxes = append(l.pic.boxes, keyText(fmt.Sprintf("%s %d", id, k), text, keySize, look.color, at))
 		y += keyRow
@@ -52,8 +54,8 @@ func (l *layout) emitRingKey(i int, y float64) float64 {
 	return y
 }
 
-// wrap deals the words of a key's text out to lines of at most a width.
-func wrap(text string, width float64) []string {
+// wrap deals the words of a text out to lines of at most a width.
+func wrap(text string, size, width float64) []string {
 	var lines []string
 	current := ""
 	for _, word := range strings.Split(text, " ") {
@@ -61,7 +63,7 @@ func wrap(text string, width float64) []string {
 		if current == "" {
 			longer = word
 		}
-		if current != "" && textWidth(longer, keySize) > width {
+		if current != "" && textWidth(longer, size) > width {
 			lines, longer = append(lines, current), word
 		}
 		current = longer
@@ -89,9 +91,9 @@ func (o *Overlay) cycle() string {
 	return b.String()
 }
 
-// captions explain the words of the picture, and say what it leaves out
+// caption explains the words of the picture, and says what it leaves out
 // because it is alike everywhere.
-func (l *layout) captions() []string {
+func (l *layout) caption() string {
 	text := "GB/s in one direction, as NCCL 2.22 counts. A line's width follows its bandwidth."
 	words := []struct{ word, meaning string }{
 		{"NV", " NVn: n NVLinks."}, {"SYS", " SYS: between CPUs."}, {"C2C", " C2C: between the chips of one module."},
@@ -103,17 +105,13 @@ func (l *layout) captions() []string {
 			text += w.meaning
 		}
 	}
-	var alike []string
 	if speed, ok := l.pciSpeed(); l.m.compact && ok {
-		alike = append(alike, "All PCI links: "+speed+".")
+		text += " All PCI links: " + speed + "."
 	}
 	if speed, ok := l.netSpeed(); l.m.compact && ok {
-		alike = append(alike, "All NICs: "+speed+".")
+		text += " All NICs: " + speed + "."
 	}
-	if len(alike) == 0 {
-		return []string{text}
-	}
-	return []string{text, strings.Join(alike, " ")}
+	return text
 }
 
 // says tells whether a label or the NVSwitch's text has a word.

@@ -38,7 +38,7 @@ func (l *layout) emitBundle(p *hostPlan, b *bundle) {
 	for i, r := range b.riders {
 		y := b.riderY(i)
 		pts := hook(b.a.riderX(b, i), b.b.riderX(b, i), edge, y)
-		l.addRider(r, from, to, [][]point{pts}, point{text, y - riderLane/2 + 0.5})
+		l.addRider(r, from, to, [][]point{pts}, point{text, y - riderLane/2})
 	}
 }
 
@@ -119,7 +119,7 @@ func (l *layout) emitCrossing(b *bundle) {
 		y := b.riderY(i)
 		from, down := l.wayDown(b, b.a, i, y)
 		to, up := l.wayDown(b, b.b, i, y)
-		text := point{l.crossingText(b), y - riderLane/2 + 0.5}
+		text := point{l.crossingText(b), y - riderLane/2}
 		l.addRider(r, from, to, l.joinAcross(down, up), text)
 	}
 }

@@ -140,7 +140,7 @@ func (l *layout) addNetHop(overlay int, hop Hop, from, to gpuPlace) error {
 	}
 	l.addCrossing(&a.nicPort, &b.nicPort, rider{
 		overlay: overlay, forward: true, text: tag,
-		tip: fmt.Sprintf("%s to %s, %s", out.Net.Name, in.Net.Name, gbps(min(out.Net.BW, in.Net.BW))),
+		tip: fmt.Sprintf("%s to %s, %s", netName(out), netName(in), gbps(min(out.Net.BW, in.Net.BW))),
 	})
 	return nil
 }

@@ -68,7 +68,29 @@ func (l *layout) measure() {
 		for _, c := range p.columns {
 			c.inner = math.Ceil(max(common, l.columnWidth(p, c, text, c.climbs)))
 		}
+		for _, root := range p.roots {
+			root.walk(func(br *branch) { l.widenFor(p, br) })
+		}
 	}
+}
+
+// widenFor makes a switch's first column wide enough for the switch's own link
+// and its label, if they must fit in there.
+func (l *layout) widenFor(p *hostPlan, br *branch) {
+	first := p.columns[br.first]
+	if br.level == 0 || first.upward == nil && br.first != br.last {
+		return
+	}
+	need := l.m.pciInset + uplinkWidth(br, len(p.climbing[br.node]))
+	if first.upward != nil {
+		need += maxWidth + l.m.pciInset
+	}
+	first.inner = max(first.inner, math.Ceil(need))
+}
+
+// uplinkWidth is what a switch's link takes to the right of its middle.
+func uplinkWidth(br *branch, riders int) float64 {
+	return max(climbPitch*float64(riders), maxWidth/2) + textWidth(gbps(br.up.BW), linkSize) + 2*textMargin
 }
 
 // columnWidth is what a column needs for its boxes and for the text in the
@@ -82,7 +104,12 @@ func (l *layout) columnWidth(p *hostPlan, c *column, text float64, climbs int) f
 	if !l.hasNet {
 		below = wires + beside - c.gutter
 	}
-	w := max(l.gpuTextWidth(p, c), l.nicTextWidth(c)+2*l.m.pciInset+climbPitch*float64(climbs))
+	riders := climbPitch * float64(climbs)
+	w := max(l.gpuTextWidth(p, c), l.nicTextWidth(c)+2*l.m.pciInset+riders)
+	if c.upward != nil {
+		w = max(w, l.upwardWidth(c)+riders)
+	}
+	w = max(w, l.pciLabelWidth(c)+riders-l.m.gap/2)
 	if beside > 0 {
 		w = max(w, below)
 	}
@@ -114,6 +141,32 @@ func (l *layout) nvsInBar(p *hostPlan) bool {
 	return p.nvs != nil && (l.m.compact || len(l.overlays) > 0) && p.uniformNVS() != nil
 }
 
+// pciLabelWidth is what the labels beside the PCI links of a column need.
+func (l *layout) pciLabelWidth(c *column) float64 {
+	w := 0.
+	for i, leaf := range []*leaf{c.gpu, c.nic} {
+		if leaf == nil || leaf.up == nil || l.m.compact {
+			continue
+		}
+		left := l.m.pciInset
+		if i == 1 && c.gpu != nil { // a NIC stands further right
+			left += 2 * l.m.pciInset
+		}
+		w = max(w, left+maxWidth/2+textMargin+textWidth(gbps(leaf.up.BW), linkSize))
+	}
+	return w
+}
+
+// upwardWidth is what a GPU needs for its PCI link and its link to the CPU side
+// by side, with their labels between them.
+func (l *layout) upwardWidth(c *column) float64 {
+	labels := textWidth(gbps(c.upward.BW), linkSize)
+	if c.gpu.up != nil {
+		labels += textWidth(gbps(c.gpu.up.BW), linkSize)
+	}
+	return 2*l.m.pciInset + maxWidth + labels + 4*textMargin
+}
+
 func (l *layout) gpuTextWidth(p *hostPlan, c *column) float64 {
 	if c.gpu == nil {
 		return 0
@@ -121,9 +174,6 @@ func (l *layout) gpuTextWidth(p *hostPlan, c *column) float64 {
 	w := 0.
 	for _, t := range l.gpuLines(p, c) {
 		w = max(w, boldWidth(t.text, t.size))
-	}
-	if c.upward != nil { // the PCI link's label and the other's side by side above it
-		w = max(w, 2*l.m.pciInset+textWidth(gbps(c.gpu.up.BW), linkSize)+textWidth(gbps(c.upward.BW), linkSize)+6*textMargin)
 	}
 	return w + 2*textMargin
 }

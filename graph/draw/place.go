@@ -130,6 +130,12 @@ func (l *layout) placeHost(p *hostPlan, left float64) float64 {
 		x = l.placeSocket(p, root, x) + socketGap
 	}
 	right := max(x-socketGap+l.m.hostPad, left+boldWidth(hostTitle(p)[0].text, titleSize)+2*l.m.hostPad)
+	if p.nvs != nil {
+		right = max(right, l.nvsArea(p).right()+l.m.hostPad)
+	}
+	for _, c := range p.columns {
+		right = max(right, c.left+(c.inner+c.gpuPort.width())/2+l.besideGPU(p, c))
+	}
 	p.area = rect{left, l.y.host, right - left, l.y.hostEnd - l.y.host}
 	for _, root := range p.roots {
 		root.walk(func(br *branch) {

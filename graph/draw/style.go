@@ -66,17 +66,25 @@ func (o *Overlay) look(i int) look {
 	return l
 }
 
-const riderWidth = 1.8
+// Widths of lines.
+const (
+	riderWidth = 1.8
+	minWidth   = 0.8
+	maxWidth   = 9.
+)
 
 // bandwidthWidth is the width of a link's line: 12 GB/s gives 1.5 points, 40
 // gives 2.7, 370 gives 8.1. The root keeps slow links visible beside fast ones.
 func bandwidthWidth(gbps float32) float64 {
-	return min(max(0.42*math.Sqrt(float64(gbps)), 0.8), 9)
+	return min(max(0.42*math.Sqrt(max(float64(gbps), 0)), minWidth), maxWidth)
 }
 
 // gbps writes a bandwidth with at most three digits that matter.
 func gbps(v float32) string {
-	if v >= 100 {
+	switch {
+	case v >= 1e5: // no machine has it, but a file can say so
+		return fmt.Sprintf("%.3g GB/s", v)
+	case v >= 100:
 		return fmt.Sprintf("%.0f GB/s", v)
 	}
 	return strconv.FormatFloat(math.Round(float64(v)*10)/10, 'f', -1, 64) + " GB/s"

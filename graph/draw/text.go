@@ -38,7 +38,7 @@ func (l *layout) nicLines(nic *graph.Node) []line {
 		}
 		return []line{{"NIC", nicSize, true, ink}, {shortBusID(nic.NodeID), smallSize, false, softInk}}
 	}
-	name, speed := nets[0].Net.Name, gbit(nets[0].Net.BW)
+	name, speed := netName(nets[0]), gbit(nets[0].Net.BW)
 	if len(nets) > 1 {
 		name += fmt.Sprintf(" +%d", len(nets)-1)
 		speed = fmt.Sprintf("%d × %s", len(nets), speed)
@@ -47,6 +47,13 @@ func (l *layout) nicLines(nic *graph.Node) []line {
 		return []line{{name, nicSize, true, ink}}
 	}
 	return []line{{name, nicSize, true, ink}, {speed, smallSize, false, softInk}}
+}
+
+func netName(n *graph.Node) string {
+	if n.Net.Name == "" {
+		return fmt.Sprintf("NET %d", n.Net.Dev)
+	}
+	return n.Net.Name
 }
 
 func netsOf(nic *graph.Node) []*graph.Node {

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ringtopo/ringtopo/graph"
 )
@@ -37,7 +38,7 @@ func (l *layout) emitBus(p *hostPlan) {
 				text += ", each pair"
 			}
 			w.label = label(ink, linkSize, text)
-			w.at = point{max((from+to)/2, from+textWidth(text, linkSize)/2+textMargin), l.y.bus - labelLine/2 - 1}
+			w.at = point{max((from+to)/2, from+textWidth(text, linkSize)/2+textMargin), l.y.bus - w.width/2 - labelLine/2 - 1}
 		}
 		l.add(w)
 	}
@@ -47,8 +48,8 @@ func (l *layout) emitBus(p *hostPlan) {
 func (l *layout) emitTreeLinks(p *hostPlan, br *branch) {
 	for _, sub := range br.branches {
 		riders := p.climbing[sub.node]
-		x := sub.area.center().x - climbPitch*float64(len(riders))/2
-		l.emitClimb(p, br, sub.node, sub.up, point{x, sub.area.y}, riders)
+		at := point{l.uplinkX(p, sub, len(riders)), sub.area.y}
+		l.emitClimb(p, br, sub.node, sub.up, at, riders)
 	}
 	for i := range br.leaves {
 		leaf := &br.leaves[i]
@@ -64,6 +65,17 @@ func (l *layout) emitTreeLinks(p *hostPlan, br *branch) {
 	}
 }
 
+// uplinkX is where a switch's own link leaves it: in the middle, if that leaves
+// room for the link's label, and at the left where other wires lead up on the
+// right side of its columns.
+func (l *layout) uplinkX(p *hostPlan, br *branch, riders int) float64 {
+	left := br.area.x + l.m.pciInset
+	if slices.ContainsFunc(p.columns[br.first:br.last+1], func(c *column) bool { return c.upward != nil }) {
+		return left
+	}
+	return max(left, min(br.area.center().x-climbPitch*float64(riders)/2, br.area.right()-uplinkWidth(br, riders)))
+}
+
 // emitClimb draws the PCI link above a node, straight up, and its riders to
 // the right of it.
 func (l *layout) emitClimb(p *hostPlan, parent *branch, child *graph.Node, link *graph.Link, at point, riders []rider) {
@@ -74,7 +86,8 @@ func (l *layout) emitClimb(p *hostPlan, parent *branch, child *graph.Node, link 
 	}
 	if text := gbps(link.BW); !l.m.compact && link.BW < 1000 {
 		w.label = label(softInk, linkSize, text)
-		w.at = point{at.x + climbPitch*float64(len(riders)) + textMargin + textWidth(text, linkSize)/2, at.y - 9}
+		x := at.x + max(climbPitch*float64(len(riders)), w.width/2) + textMargin
+		w.at = point{x + textWidth(text, linkSize)/2, at.y - 9}
 	}
 	l.add(w)
 	for i, r := range riders {
@@ -119,9 +132,26 @@ func (l *layout) emitUpward(p *hostPlan, c *column) {
 	x := area.right() - l.m.pciInset
 	l.add(wire{
 		from: p.id(c.gpu.node), to: p.id(c.upward.To), color: l.linkInk(), width: bandwidthWidth(c.upward.BW), dash: solid,
-		parts: [][]point{{{x, area.y}, {x, l.y.cpu + cpuH}}},
+		parts: p.behindSwitches(c, x, area.y, l.y.cpu+cpuH),
 		label: label(ink, linkSize, linkKind(c.upward), gbps(c.upward.BW)),
 		at:    point{x - bandwidthWidth(c.upward.BW)/2 - textMargin - textWidth(gbps(c.upward.BW), linkSize)/2, area.y - 14},
 		tip:   fmt.Sprintf("%s %s: %s", c.gpu.node, c.upward.To, gbps(c.upward.BW)),
 	})
+}
+
+// behindSwitches leads straight up to y, behind the PCI switches above a column.
+func (p *hostPlan) behindSwitches(c *column, x, from, to float64) [][]point {
+	var above []rect // from the top down
+	number := c.gpuPort.column() - p.first
+	p.roots[c.socket].walk(func(br *branch) {
+		if br.level > 0 && br.first <= number && number <= br.last {
+			above = append(above, br.area)
+		}
+	})
+	var parts [][]point
+	for _, area := range slices.Backward(above) {
+		parts = append(parts, []point{{x, from}, {x, area.bottom()}})
+		from = area.y
+	}
+	return append(parts, []point{{x, from}, {x, to}})
 }
