@@ -36,7 +36,8 @@ a report, with --mask if names, addresses and GUIDs shall not be in it. --replay
 probes such a folder on any machine, with other GPUs or variables if wanted.
 
 With -m another machine is written, which turns a matrix of nvidia-smi topo -m or
-JSON into a topology file.`,
+JSON into a topology file. --capture then makes up a recording that would be found
+to be that machine.`,
 		Example: `  ringtopo probe
   ringtopo probe --gpus 0,1 -o json
   ringtopo probe --capture recording --mask
@@ -75,8 +76,10 @@ func (r *recordFlags) apply(f *machineFlags, named bool) error {
 	switch {
 	case r.mask && r.capture == "":
 		return usage("--mask goes with --capture")
-	case r.capture != "" && f.machines[0] != job.Auto:
-		return usage("--capture records the machine that it runs on, not -m or --replay")
+	case r.capture != "" && r.replay != "":
+		return usage("--capture makes a recording, and --replay reads one; give one of them")
+	case r.mask && f.machines[0] != job.Auto:
+		return usage("--mask is for the machine that it runs on; of others there is nothing to hide")
 	}
 	return nil
 }
@@ -86,8 +89,11 @@ func (a *app) probe(f *machineFlags, o *output, r *recordFlags) error {
 	if err != nil {
 		return err
 	}
-	if r.capture != "" {
+	switch {
+	case r.capture != "" && f.machines[0] == job.Auto:
 		return a.capture(f, r)
+	case r.capture != "":
+		return a.stage(f, r)
 	}
 	ms, gpus, _, err := a.open(f)
 	if err != nil {
@@ -152,5 +158,26 @@ func (a *app) capture(f *machineFlags, r *recordFlags) error {
 	}
 	a.noteProbe(f, result.Notes)
 	a.note("recorded in %s; ringtopo probe --replay %s shows it on any machine", r.capture, r.capture)
+	return nil
+}
+
+// stage makes up a recording of a machine that is not at hand.
+func (a *app) stage(f *machineFlags, r *recordFlags) error {
+	ms, gpus, _, err := a.open(f)
+	if err != nil {
+		return err
+	}
+	doc, _, err := ms[0].Select(gpus)
+	if err != nil {
+		return err
+	}
+	p, ranks, err := probe.Stage(doc)
+	if err != nil {
+		return err
+	}
+	if err := probe.Save(r.capture, p, ranks); err != nil {
+		return err
+	}
+	a.note("made up in %s; ringtopo probe --replay %s finds it", r.capture, r.capture)
 	return nil
 }

@@ -166,7 +166,7 @@ func (g gpu) fabric() *Fabric {
 	if !g.has("nvmlDeviceGetGpuFabricInfo") {
 		return nil
 	}
-	info, rc := g.handle.GetGpuFabricInfo() //nolint:staticcheck // what drivers of NCCL 2.22's time answer
+	info, rc := g.handle.GetGpuFabricInfo() // newer forms of it would not work with drivers of NCCL 2.22's time
 	if rc != nvml.SUCCESS {
 		return nil
 	}

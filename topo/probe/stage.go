@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ringtopo/ringtopo/internal/cnum"
@@ -216,12 +215,12 @@ func (s *stage) addNets() error {
 		if dev := number(n.net, "dev"); dev != i {
 			return fmt.Errorf("net %q has device number %d; a probe counts them from 0", value(n.net, "name"), dev)
 		}
-		guid, err := strconv.ParseUint(value(n.net, "guid"), 0, 64)
-		if err != nil {
-			return fmt.Errorf("net %q: guid: %w", value(n.net, "name"), err)
+		guid := GUID(i) // a net without a GUID counts as a card of its own
+		if text, ok := n.net.Get("guid"); ok {
+			guid = GUID(cnum.Uint(text, 16))
 		}
 		p := Properties{
-			Name: value(n.net, "name"), GUID: GUID(guid), PtrSupport: ptrHost, Speed: number(n.net, "speed"),
+			Name: value(n.net, "name"), GUID: guid, PtrSupport: ptrHost, Speed: number(n.net, "speed"),
 			Port: number(n.net, "port"), Latency: cnum.Float(value(n.net, "latency")), MaxComms: number(n.net, "maxconn"),
 		}
 		if n.folder != "" {
