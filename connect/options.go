@@ -94,6 +94,10 @@ func (o Options) bounds(warn func(string)) bounds {
 	}
 	capCTAs("minCTAs", &b.minCTAs)
 	capCTAs("maxCTAs", &b.maxCTAs)
+	if b.maxCTAs < 1 { // NCCL goes on without any channel
+		warn(fmt.Sprintf("maxCTAs %d leaves no channel, setting it to 1", b.maxCTAs))
+		b.maxCTAs = 1
+	}
 	if b.minCTAs > b.maxCTAs {
 		warn(fmt.Sprintf("minCTAs %d is larger than maxCTAs %d, set both to %d", b.minCTAs, b.maxCTAs, b.maxCTAs))
 		b.minCTAs = b.maxCTAs
