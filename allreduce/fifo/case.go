@@ -55,6 +55,10 @@ func (c Case) Validate() error {
 	return nil
 }
 
+// Short reports whether the case has no more steps than slots: it needs no
+// credit.
+func (c Case) Short() bool { return len(c.Lines)*c.StepsPerPost <= c.Slots }
+
 func (c Case) maxLines() int {
 	if c.Proto == allreduce.LL {
 		return 2

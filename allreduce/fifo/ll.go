@@ -37,7 +37,7 @@ func (c Case) llSender(b *builder) {
 		}
 		for l := lines; l < llLines && c.cleans(step); l++ {
 			for h := range halves {
-				b.store(c.half(step, l, h), value{flag: c.flag(step)}, "cleans half %d of line %d of slot %d", h, l, c.slot(step))
+				b.store(c.half(step, l, h), value{flag: c.flag(step)}, "unused half %d of line %d of slot %d := flag %d", h, l, c.slot(step), c.flag(step))
 			}
 		}
 		step, b.done = step+1, b.done+1

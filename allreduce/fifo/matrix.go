@@ -26,7 +26,7 @@ func (e Entry) Name() string {
 	if e.Case.FlagBits > 0 {
 		n += fmt.Sprintf("/%d-bit flags", e.Case.FlagBits)
 	}
-	if len(e.Case.Lines) == e.Case.Slots {
+	if e.Case.Short() {
 		n += "/short"
 	}
 	if e.Case.Start > 0 {
@@ -50,20 +50,22 @@ func (e Entry) Check(r *Result) error {
 
 // Matrix lists every protocol whole and with each fault that can befall it.
 func Matrix() []Entry {
+	m := slices.Concat(common(allreduce.Simple), simpleFaults())
+	m = slices.Concat(m, common(allreduce.LL), llFaults())
+	return slices.Concat(m, common(allreduce.LL128), ll128Faults())
+}
+
+// common are the cases that every protocol has.
+func common(p allreduce.Proto) []Entry {
 	var m []Entry
-	for _, p := range []allreduce.Proto{allreduce.Simple, allreduce.LL, allreduce.LL128} {
-		for _, slots := range []int{2, 4, 8} {
-			m = append(m,
-				entry(p, slots, None, -1, Finished),
-				entry(p, slots, HeadNever, slots, Stuck),
-				short(entry(p, slots, HeadNever, -1, Finished)))
-		}
-		// The receiver takes the message behind an empty slice for the empty one.
-		m = append(m, entry(p, 4, EmptyNotPosted, -1, Corrupt))
+	for _, slots := range []int{2, 4, 8} {
+		m = append(m,
+			entry(p, slots, None, -1, Finished),
+			entry(p, slots, HeadNever, slots, Stuck),
+			short(entry(p, slots, HeadNever, -1, Finished)))
 	}
-	m = append(m, simpleFaults()...)
-	m = append(m, llFaults()...)
-	return append(m, ll128Faults()...)
+	// The receiver takes the message behind an empty slice for the empty one.
+	return append(m, entry(p, 4, EmptyNotPosted, -1, Corrupt))
 }
 
 func simpleFaults() []Entry {
@@ -98,10 +100,9 @@ func llFaults() []Entry {
 	for _, slots := range []int{2, 4} {
 		m = append(m,
 			entry(p, slots, ConstantFlag, -1, Finished, Corrupt),
-			entry(p, slots, HalfUnchecked, -1, Finished, Corrupt),
-			entry(p, slots, FlagBeforeData, -1, Finished, Corrupt))
+			entry(p, slots, HalfUnchecked, -1, Finished, Corrupt))
 	}
-	return m
+	return append(m, entry(p, 2, FlagBeforeData, -1, Finished, Corrupt))
 }
 
 func ll128Faults() []Entry {

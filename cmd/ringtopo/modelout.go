@@ -95,7 +95,7 @@ func modelText(c fifo.Case) string {
 	if c.Start > 0 {
 		s += fmt.Sprintf(", from step %d", c.Start)
 	}
-	if len(c.Lines) == c.Slots {
+	if c.Short() {
 		s += ", no more steps than slots"
 	}
 	return s
