@@ -133,10 +133,16 @@ func (j *Job) GPU(rank int) *graph.Node {
 	panic(fmt.Sprintf("job: rank %d is on no GPU", rank))
 }
 
+// maxRepeat keeps a slip of the finger from filling the memory.
+const maxRepeat = 100_000
+
 // Repeat gives n times the machines, in order.
 func Repeat(ms []*Machine, n int) ([]*Machine, error) {
 	if n < 1 {
 		return nil, errors.New("a job needs at least one node")
+	}
+	if n > maxRepeat {
+		return nil, fmt.Errorf("at most %d times", maxRepeat)
 	}
 	out := make([]*Machine, 0, n*len(ms))
 	for range n {

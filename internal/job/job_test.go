@@ -72,8 +72,10 @@ func TestBoxesShareWhatIsAlike(t *testing.T) {
 			t.Errorf("rank %d is on its box's GPU %d", rank, got)
 		}
 	}
-	if _, err := Repeat(ms, 0); err == nil {
-		t.Error("no node at all is accepted")
+	for _, n := range []int{-1, 0, maxRepeat + 1} {
+		if _, err := Repeat(ms, n); err == nil {
+			t.Errorf("%d nodes are accepted", n)
+		}
 	}
 }
 
