@@ -23,7 +23,7 @@ type library struct {
 func openLibrary(name string) (*library, error) {
 	cname := C.CString(name)
 	defer C.free(unsafe.Pointer(cname))
-	handle := C.dlopen(cname, C.RTLD_NOW|C.RTLD_LOCAL)
+	handle := C.dlopen(cname, C.RTLD_LAZY|C.RTLD_LOCAL)
 	if handle == nil {
 		return nil, fmt.Errorf("%s", C.GoString(C.dlerror()))
 	}

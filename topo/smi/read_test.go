@@ -123,6 +123,15 @@ func TestOldWordsAndColumns(t *testing.T) {
 	}
 }
 
+func TestNamesOfNICs(t *testing.T) {
+	for _, name := range []string{"NIC0", "mlx5_bond_0", "rocep1s0f0np0", "hfi1_0", "rxe_eth", "ibp-0.1"} {
+		m := read(t, "\tGPU0\t"+name+"\nGPU0\t X \tPIX\n"+name+"\tPIX\t X \n")
+		if len(m.NICs) != 1 || m.NICs[0].Name != name || m.Between[0][0] != "X" {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
 func TestTails(t *testing.T) {
 	const three = "CPU Affinity    NUMA Affinity   GPU NUMA ID"
 	for _, test := range []struct{ header, row, cpus, numa, memory string }{

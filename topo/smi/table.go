@@ -46,7 +46,7 @@ type row struct {
 
 var (
 	gpuLabel = regexp.MustCompile(`^(?i:GPU|GP)([0-9]{1,4})$`)
-	nicLabel = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-]*[0-9][A-Za-z0-9_.\-]*$`)
+	nicLabel = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-]*[0-9_][A-Za-z0-9_.\-]*$`)
 	// cellWord also knows the words of other tables and those of a cut-off cell.
 	cellWord = regexp.MustCompile(`^(?:X|NV[0-9]{1,3}|PIX|PXB|PHB|NODE|SYS|SOC|OK|CNS|GNS|TNS|NS|DR|U|N/A)$`)
 )
