@@ -60,7 +60,7 @@ func parse(t *testing.T, text string) *Tree {
 func TestRealPath(t *testing.T) {
 	tree := parse(t, archive)
 	const dev = "/sys/devices/pci0000:00/0000:00:01.0"
-	for name, files := range map[string]Files{"memory": tree, "folder": rooted(t, tree), "recorded": NewRecorder(tree)} {
+	for name, files := range map[string]Files{"memory": tree, "folder": rooted(t, tree), "recorded": newRecorder(tree)} {
 		for path, want := range map[string]string{
 			"/sys/class/net/eth0/device":       dev,
 			"/sys/class/net/eth0/device/class": dev + "/class",
@@ -136,9 +136,9 @@ func TestRecorderKeepsTexts(t *testing.T) {
 	for _, data := range []string{"", "x", "x\n", "\n", "0x12", strings.Repeat("y", 254), strings.Repeat("y", 255), strings.Repeat("y", 400), "a\nb"} {
 		tree := NewTree()
 		tree.AddFile("/f", []byte(data))
-		r := NewRecorder(tree)
+		r := newRecorder(tree)
 		want := text(r, "/f")
-		if got := text(parse(t, string(r.Seen.Format("x"))), "/f"); got != want {
+		if got := text(parse(t, string(r.seen.Format("x"))), "/f"); got != want {
 			t.Errorf("%d bytes: %q, want %q", len(data), got, want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestRecorderKeepsTexts(t *testing.T) {
 
 func TestRecorderSeesDirectories(t *testing.T) {
 	tree := parse(t, archive)
-	r := NewRecorder(tree)
+	r := newRecorder(tree)
 	if _, err := r.ReadFile("/sys/devices/pci0000:00/0000:00:01.0/class"); err != nil {
 		t.Fatal(err)
 	}
@@ -154,11 +154,11 @@ func TestRecorderSeesDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := r.Seen.ReadDir("/sys/devices/pci0000:00/0000:00:01.0")
+	seen, err := r.seen.ReadDir("/sys/devices/pci0000:00/0000:00:01.0")
 	if err != nil || len(seen) != len(names) {
 		t.Errorf("%q, %v; want %q", seen, err, names)
 	}
-	if got := text(r.Seen, "/sys/devices/pci0000:00/0000:00:01.0/class"); got != "0x020000" {
+	if got := text(r.seen, "/sys/devices/pci0000:00/0000:00:01.0/class"); got != "0x020000" {
 		t.Errorf("what was read is forgotten: %q", got)
 	}
 }

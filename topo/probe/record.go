@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Recorder passes questions on to another file system and keeps the answers.
-type Recorder struct {
-	Files Files
-	Seen  *Tree
+// recorder passes questions on to another file system and keeps the answers.
+type recorder struct {
+	files Files
+	seen  *Tree
 }
 
-// NewRecorder keeps what is read of f.
-func NewRecorder(f Files) *Recorder { return &Recorder{Files: f, Seen: NewTree()} }
+// newRecorder keeps what is read of f.
+func newRecorder(f Files) *recorder { return &recorder{files: f, seen: NewTree()} }
 
 // Lstat implements Files.
-func (r *Recorder) Lstat(name string) (fs.FileMode, error) {
-	mode, err := r.Files.Lstat(name)
+func (r *recorder) Lstat(name string) (fs.FileMode, error) {
+	mode, err := r.files.Lstat(name)
 	if err == nil && mode&fs.ModeSymlink == 0 {
 		r.see(name, mode)
 	}
@@ -26,30 +26,30 @@ func (r *Recorder) Lstat(name string) (fs.FileMode, error) {
 }
 
 // see notes that something is there, but not what is in it.
-func (r *Recorder) see(name string, mode fs.FileMode) {
-	_, seen := r.Seen.files[name]
+func (r *recorder) see(name string, mode fs.FileMode) {
+	_, seen := r.seen.files[name]
 	switch {
 	case mode.IsDir():
-		r.Seen.AddDir(name)
+		r.seen.AddDir(name)
 	case !seen:
-		r.Seen.AddFile(name, nil)
+		r.seen.AddFile(name, nil)
 	}
 }
 
 // Readlink implements Files.
-func (r *Recorder) Readlink(name string) (string, error) {
-	target, err := r.Files.Readlink(name)
+func (r *recorder) Readlink(name string) (string, error) {
+	target, err := r.files.Readlink(name)
 	if err == nil {
-		r.Seen.AddLink(name, target)
+		r.seen.AddLink(name, target)
 	}
 	return target, err
 }
 
 // ReadFile implements Files.
-func (r *Recorder) ReadFile(name string) ([]byte, error) {
-	data, err := r.Files.ReadFile(name)
+func (r *recorder) ReadFile(name string) ([]byte, error) {
+	data, err := r.files.ReadFile(name)
 	if err == nil {
-		r.Seen.AddFile(name, lined(data))
+		r.seen.AddFile(name, lined(data))
 	}
 	return data, err
 }
@@ -68,8 +68,8 @@ func lined(data []byte) []byte {
 }
 
 // ReadDir implements Files.
-func (r *Recorder) ReadDir(name string) ([]string, error) {
-	names, err := r.Files.ReadDir(name)
+func (r *recorder) ReadDir(name string) ([]string, error) {
+	names, err := r.files.ReadDir(name)
 	if err == nil {
 		for _, n := range names {
 			r.seeEntry(path.Join(name, n))
@@ -80,7 +80,7 @@ func (r *Recorder) ReadDir(name string) ([]string, error) {
 
 // seeEntry notes an entry of a directory. One that vanished meanwhile is not
 // seen.
-func (r *Recorder) seeEntry(name string) {
+func (r *recorder) seeEntry(name string) {
 	if mode, err := r.Lstat(name); err == nil && mode&fs.ModeSymlink != 0 {
 		_, _ = r.Readlink(name)
 	}

@@ -136,12 +136,12 @@ func Capture(dir string, s Sources, o Options, mask bool) (*Result, error) {
 	if o.File != nil {
 		return nil, errors.New("a recording is made of the machine alone, without a topology file")
 	}
-	recorder := NewRecorder(s.Files)
+	record := newRecorder(s.Files)
 	p, notes, err := s.Read(o.env())
 	if err != nil {
 		return nil, err
 	}
-	p.Files = recorder
+	p.Files = record
 	ranks, err := p.Host.Ranks(o.GPUs)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func Capture(dir string, s Sources, o Options, mask bool) (*Result, error) {
 	if err := p.touchAll(); err != nil {
 		return nil, err
 	}
-	p.Files = recorder.Seen
+	p.Files = record.seen
 	job := jobFile{Ranks: ranks, Env: networkVariables(p.Env)}
 	if mask {
 		newMasker().mask(p, &job)
@@ -162,7 +162,7 @@ func Capture(dir string, s Sources, o Options, mask bool) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, p.save(dir, recorder.Seen, job, r.Document)
+	return r, p.save(dir, record.seen, job, r.Document)
 }
 
 // touchAll reads what any job on the machine would read: all GPUs, with all of

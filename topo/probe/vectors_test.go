@@ -69,3 +69,20 @@ func TestRecordings(t *testing.T) {
 		})
 	}
 }
+
+func BenchmarkProbe(b *testing.B) {
+	for _, name := range []string{"h200x2", "dgx1v", "dgxa100"} {
+		b.Run(name, func(b *testing.B) {
+			p, ranks, err := probe.Load("testdata/machines/"+name, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Probe(ranks); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

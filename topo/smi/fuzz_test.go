@@ -2,6 +2,7 @@ package smi_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,4 +33,18 @@ func FuzzParse(f *testing.F) {
 		}
 		checkDistances(t, m.Matrix, m.System)
 	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, n := range []int{8, 16, 64} {
+		text := full(n, "NV18")
+		b.Run(fmt.Sprintf("%d GPUs", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := smi.Parse(strings.NewReader(text), "bench", smi.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
