@@ -43,7 +43,7 @@ for p in "$@"; do
     done
     ;;
   profile)
-    (cd allreduce/gpu && timeout -k 5 100 ncu --clock-control none --set launchstats --section LaunchStats -k regex:ring "$bin/gpu.test" -test.v -test.run 'TestGeometry') >>"$out/profile.log" 2>&1
+    (cd allreduce/gpu && timeout -k 5 100 ncu --clock-control none --section LaunchStats -k regex:ring "$bin/gpu.test" -test.v -test.run 'TestGeometryOneGPU') >>"$out/profile.log" 2>&1
     echo "profile: exit $?"
     ;;
   esac

@@ -183,19 +183,33 @@ func (e *Executor) bindDirect(d *device, w *allreduce.Work, a *allreduce.Args, f
 // measured on two H200 (docs/gpu.md).
 func (e *Executor) directGrid(d *device, oneShot bool, bytes int64, l *directWire) cuda.Grid {
 	t := directDefaults(oneShot, bytes, e.opts.Direct)
-	blocks := max(1, min(t.Blocks, maxDirectBlocks, d.Device.SMs/len(d.ranks)))
+	blocks := max(1, min(t.Blocks, maxDirectBlocks, e.roomForBlocks()))
 	l.blocks, l.pieces = uint32(blocks), uint32(max(1, min(t.Pieces, maxPieces)))
 	return cuda.Grid{Blocks: blocks * len(d.ranks), Threads: t.Threads, Cooperative: len(d.ranks) > 1}
+}
+
+// roomForBlocks is how many blocks every rank can have at once, on the fullest
+// GPU: block b of a rank speaks to block b of all others.
+func (e *Executor) roomForBlocks() int {
+	room := maxDirectBlocks
+	for _, d := range e.devices {
+		room = min(room, d.Device.SMs/len(d.ranks))
+	}
+	return room
 }
 
 // directDefaults fills in what is not set.
 func directDefaults(oneShot bool, bytes int64, set DirectTuning) DirectTuning {
 	t := DirectTuning{Blocks: maxDirectBlocks, Threads: 512, Pieces: 1}
 	switch {
-	case oneShot && set.Threads > 0:
-		t.Threads = set.Threads
-		fallthrough
 	case oneShot: // a line for each thread, as far as blocks go
+		t.Threads = 256
+		if bytes > 128<<10 {
+			t.Threads = 512
+		}
+		if set.Threads > 0 {
+			t.Threads = set.Threads
+		}
 		lines := (bytes + 7) / 8
 		t.Blocks = int(max(1, min(maxDirectBlocks, (lines+int64(t.Threads)-1)/int64(t.Threads))))
 		t.Threads = min(t.Threads, int((lines/int64(t.Blocks)+31)/32*32))

@@ -80,7 +80,7 @@ func TestRandom(t *testing.T) {
 	needGPU(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := executortest.Draw(t, executortest.Limits{Ranks: 8, Channels: 8, Count: 300000, Tasks: 4})
-		o := gpu.Options{NoDirect: rapid.Bool().Draw(t, "no direct")}
+		o := gpu.Options{NoDirect: rapid.Bool().Draw(t, "no direct"), Limit: time.Second}
 		gpus := len(driver.Devices())
 		for range c.Layout.NRanks {
 			o.Devices = append(o.Devices, rapid.IntRange(0, gpus-1).Draw(t, "device"))
@@ -211,6 +211,20 @@ func TestGeometry(t *testing.T) {
 		pl := planner(t, layout(n, 12), plan.OnChannels(channels))
 		p := planOne(t, pl, plan.Task{Count: 1 << 22, DType: allreduce.Float32}, allreduce.Ring, allreduce.Simple)
 		ex := open(t, pl.Layout(), gpu.Options{})
+		if err := executortest.RunPlan(ex, p, verify.Options{Seed: 6}, 1); err != nil {
+			t.Fatal(err)
+		}
+		checkBlocks(t, ex, p)
+	}
+}
+
+// All ranks on one GPU are one launch, so that a profiler can look at it.
+func TestGeometryOneGPU(t *testing.T) {
+	needGPU(t)
+	for _, channels := range [][]int{{0}, {0, 1, 2, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {0, 2, 5}} {
+		pl := planner(t, layout(4, 12), plan.OnChannels(channels))
+		p := planOne(t, pl, plan.Task{Count: 1 << 22, DType: allreduce.Float32}, allreduce.Ring, allreduce.Simple)
+		ex := open(t, pl.Layout(), gpu.Options{Devices: []int{0, 0, 0, 0}})
 		if err := executortest.RunPlan(ex, p, verify.Options{Seed: 6}, 1); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,87 @@
+package kernels
+
+import (
+	"bytes"
+	"io/fs"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ringtopo/ringtopo/cuda/kernels/internal/source"
+)
+
+var types = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16"}
+
+// Even without a compiler, PTX that is older than its sources shows.
+func TestPTXIsOfTheseSources(t *testing.T) {
+	hash, err := source.Hash("src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hash != SourceSHA256 {
+		t.Errorf("the PTX was made of other sources: run go generate ./cuda/kernels")
+	}
+}
+
+// With the compiler at hand, its output must be what is committed, byte by byte.
+func TestPTXIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	if _, err := exec.LookPath("clang-19"); err != nil {
+		t.Skip("no clang-19 here; the hash of the sources is checked all the same")
+	}
+	if out, err := exec.Command("go", "run", "./gen", "-check").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestModules(t *testing.T) {
+	files, err := fs.Glob(modules, "ptx/*.ptx")
+	if err != nil || len(files) != 2*len(types)+1 {
+		t.Errorf("%d modules, %v; want two for each type and one for all", len(files), err)
+	}
+	for _, ty := range types {
+		for module, entries := range map[string][]string{
+			ModuleRing:   {"ring_ll(\t.param .align 8 .b8 ring_ll_param_0[560])", "ring_ll128(\t.param .align 8 .b8 ring_ll128_param_0[560])", "ring_simple(\t.param .align 8 .b8 ring_simple_param_0[560])"},
+			ModuleDirect: {"oneshot(\t.param .align 8 .b8 oneshot_param_0[880])", "twoshot(\t.param .align 8 .b8 twoshot_param_0[880])"},
+		} {
+			ptx, err := PTX(module, ty)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flat := strings.ReplaceAll(string(ptx), "\n", "")
+			for _, e := range entries {
+				if !strings.Contains(flat, ".visible .entry "+e) {
+					t.Errorf("%s of %s has no entry %s", module, ty, e)
+				}
+			}
+		}
+	}
+	if _, err := PTX(ModuleRing, "float8"); err == nil {
+		t.Error("a module of an unknown type")
+	}
+}
+
+var fusedRE = regexp.MustCompile(`\bfma\.|\bmad\.[a-z]+\.f|\.ftz|\.approx|\.local\b`)
+
+// What would change bits, or put a kernel's parameter into local memory.
+func TestNoFusedOrLocal(t *testing.T) {
+	files, err := fs.Glob(modules, "ptx/*.ptx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		ptx, err := modules.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(ptx, []byte(".target sm_70")) || !bytes.Contains(ptx, []byte(".version 6.0")) {
+			t.Errorf("%s is not for compute capability 7.0", name)
+		}
+		if m := fusedRE.Find(ptx); m != nil {
+			t.Errorf("%s contains %s", name, m)
+		}
+	}
+}
