@@ -59,12 +59,14 @@ func parseSizes(text string) ([]int64, error) {
 		}
 	}
 	var sizes []int64
-	for size := from; size <= to; size = size*factor + step {
+	for size := from; ; size = size*factor + step {
 		if sizes = append(sizes, size); len(sizes) > maxSizes {
 			return nil, usage("sizes %q: more than %d", text, maxSizes)
 		}
+		if size > (to-step)/factor {
+			return sizes, nil
+		}
 	}
-	return sizes, nil
 }
 
 // maxSizes is how many sizes a range may have.

@@ -22,7 +22,7 @@ func TestParseSize(t *testing.T) {
 
 func TestParseSizes(t *testing.T) {
 	for text, want := range map[string][]int64{
-		"8": {8}, "1KiB:8KiB": {1024, 2048, 4096, 8192}, "1K:1K": {1024}, "1:100:10": {1, 10, 100}, "4:20:+8": {4, 12, 20}, "1K:3K": {1024, 2048},
+		"8": {8}, "1KiB:8KiB": {1024, 2048, 4096, 8192}, "1K:1K": {1024}, "1:100:10": {1, 10, 100}, "4:20:+8": {4, 12, 20}, "1K:3K": {1024, 2048}, "16T:1024T:1000000": {16 << 40},
 	} {
 		if got, err := parseSizes(text); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
