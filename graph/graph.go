@@ -94,7 +94,7 @@ type Path struct {
 // Hops is the number of links.
 func (p Path) Hops() int { return len(p.Links) }
 
-// Nodes gives the nodes of one type in index order.
+// NodesOf gives the nodes of one type in index order.
 func (g *Graph) NodesOf(t NodeType) []*Node { return g.nodes[t] }
 
 // Path gives the path between two nodes of this graph; to must be a GPU, an

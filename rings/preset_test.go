@@ -85,6 +85,18 @@ func TestPresetThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// A preset can make a ring search find no channel at all (NVLS on a machine
+// without). The tree, allowed none either, then remains in simple order.
+func TestPresetThatFindsNothing(t *testing.T) {
+	nvls := rings.Set{Pattern: rings.NVLS}
+	r, err := rings.Search(alone(t, topotest.V100x4()), withPreset(rings.Preset{Ring: &nvls}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "ring", r.Ring, "Pattern 5, crossNic 0, nChannels 0, bw 0/0, type LOC/LOC, sameChannels 0")
+	want(t, "tree", r.Tree, "Pattern 1, crossNic 0, nChannels 1, bw 0.1/0.1, type SYS/SYS, sameChannels 1", " 0 1 2 3")
+}
+
 // Of NVLS channels only the heads mean something; the zeros behind them need
 // not be ranks of the node.
 func TestPresetOfNVLSHeads(t *testing.T) {

@@ -55,8 +55,10 @@ func (r *record) duplicate(m *machine) {
 		return
 	}
 	n := min(2*r.nChannels, r.maxChannels)
-	copy(r.intra[r.nChannels*m.nGPU:n*m.nGPU], r.intra)
-	copy(r.inter[2*r.nChannels:2*n], r.inter)
+	if n > r.nChannels {
+		copy(r.intra[r.nChannels*m.nGPU:n*m.nGPU], r.intra)
+		copy(r.inter[2*r.nChannels:2*n], r.inter)
+	}
 	k := float32((n + r.nChannels - 1) / r.nChannels)
 	r.bwIntra /= k
 	r.bwInter /= k
