@@ -35,7 +35,7 @@ type Detail struct {
 
 const leastThreads = 128
 
-// grid is the number of blocks.
+// Grid is the number of blocks.
 func (l *Launch) Grid() int { return bits.OnesCount64(l.Plan.Mask) }
 
 // add appends a job that was laid over channels.

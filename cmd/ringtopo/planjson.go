@@ -110,7 +110,7 @@ func newPlanOpJSON(l *plan.Launch, i int) planOpJSON {
 	op := planOpJSON{
 		Bytes: w.Bytes(), Count: w.Count, DType: w.DType, Op: w.Op, Call: w.Call,
 		Times: map[string]float32{}, Algo: w.Algo, Proto: w.Proto, NChannels: d.Choice.NChannels, NThreads: w.Threads,
-		ChannelLo: d.ChannelLo, ChannelHi: d.ChannelHi, CountLo: d.Lo.Count, CountMid: d.Mid.Count, CountHi: d.Hi.Count,
+		ChannelLo: w.Parts[0].Channel, ChannelHi: w.Parts[len(w.Parts)-1].Channel, CountLo: d.Lo.Count, CountMid: d.Mid.Count, CountHi: d.Hi.Count,
 		ChunkGrainsLo: d.Lo.Grains(w.Proto), ChunkGrainsMid: d.Mid.Grains(w.Proto), ChunkGrainsHi: d.Hi.Grains(w.Proto),
 		Grid: l.Grid(), Block: l.Plan.Threads, ChannelMask: fmt.Sprintf("%#x", l.Plan.Mask), Kernel: l.Kernel,
 		StepBytes: w.StepBytes, SliceBytes: w.SliceBytes(), ChunkBytes: d.Lo.ChunkBytes, Peculiarities: d.Peculiarities,
