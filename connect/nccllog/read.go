@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -71,14 +72,24 @@ func (rd *reader) take(line string) {
 	if !found {
 		prefix, text = "", line
 	}
-	if _, v, ok := strings.Cut(text, "NCCL version "); ok && rd.log.Version == "" {
-		rd.log.Version, _, _ = strings.Cut(strings.TrimSpace(v), " ")
+	if v := versionIn(text); v != "" {
+		rd.log.Version = cmp.Or(rd.log.Version, v)
 		return
 	}
 	origin := originOf(prefix)
 	if !rd.takeForm(origin, text) {
 		rd.takeComm(origin, text)
 	}
+}
+
+// versionIn gives the version that a line names, "" if it names none.
+func versionIn(text string) string {
+	_, v, _ := strings.Cut(text, "NCCL version ")
+	v, _, _ = strings.Cut(v, " ")
+	if v == "" || v[0] < '0' || v[0] > '9' {
+		return ""
+	}
+	return v
 }
 
 // originOf keeps host:pid:tid [device] of a prefix, which launchers and time

@@ -162,3 +162,10 @@ func TestReadErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestReadVersion(t *testing.T) {
+	log := mustRead(t, "torch: NCCL version (2, 18)\nNCCL version 2.12.10+cuda11.6\nh:1:1 [0] NCCL INFO NCCL version 2.99.0\n")
+	if log.Version != "2.12.10+cuda11.6" {
+		t.Errorf("version %q", log.Version)
+	}
+}
