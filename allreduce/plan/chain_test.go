@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/internal/job"
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
@@ -46,5 +47,44 @@ func TestFromTopologyToPlan(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Between nodes LL's limit goes by the processor of rank 0's own node, the
+// network's overhead by that of all nodes together.
+func TestMixedProcessors(t *testing.T) {
+	planner := func(machines ...string) *plan.Planner {
+		env := ncclenv.FromEnviron(nil)
+		var ms []*job.Machine
+		for _, name := range machines {
+			m, err := job.Source{Env: env}.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ms = append(ms, m)
+		}
+		j, err := job.New(ms, nil, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.New(j.Comm, plan.SettingsFrom(env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	ring := func(p *plan.Planner) (bw, lat float32) {
+		return p.Bandwidth[plan.AllReduce][allreduce.Ring][allreduce.LL], p.Latency[plan.AllReduce][allreduce.Ring][allreduce.LL]
+	}
+	intelBW, intelLat := ring(planner("dgx-1v", "dgx-a100")) // Intel first
+	amdBW, amdLat := ring(planner("dgx-a100", "dgx-1v"))     // AMD first
+	if ratio := float32(16.0 / 30.0); amdBW != 22.5*ratio || intelBW <= amdBW {
+		t.Errorf("LL: %v GB/s with Intel first, %v with AMD first, want the latter at %v", intelBW, amdBW, 22.5*ratio)
+	}
+	if intelLat != amdLat {
+		t.Errorf("LL: %v and %v us, want the same", intelLat, amdLat)
+	}
+	if _, lat := ring(planner("dgx-a100", "dgx-a100")); fmt.Sprintf("%.1f", lat-intelLat) != "26.0" { // as many hops, 1 us more each
+		t.Errorf("LL: %v us with AMD only, want 26 more than %v", lat, intelLat)
 	}
 }

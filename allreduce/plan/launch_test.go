@@ -9,6 +9,8 @@ import (
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/connect"
+	"github.com/ringtopo/ringtopo/graph"
+	"github.com/ringtopo/ringtopo/rings"
 )
 
 // oneLaunch plans a single message by its size.
@@ -324,5 +326,26 @@ ReduceScatter |     0.0/   0.0 |     0.0/   0.0 |     0.0/   0.0 |     8.4/  48.
 	}
 	if len(got) != 17 || got[16] != "threadThresholds 8/8/64 | 32/8/64 | 512 | 512" {
 		t.Errorf("%d lines, last %s", len(got), got[len(got)-1])
+	}
+}
+
+// Operations that the switch carries queue behind those of rings and trees, and
+// begin on the first channel again.
+func TestGroupOfTwoKinds(t *testing.T) {
+	comm := systemA()
+	comm.NVLS = &rings.Set{NChannels: 4, BWIntra: 1000, BWInter: 1000, TypeIntra: graph.NVL}
+	comm.NVLSChannels, comm.NVLSHeads = 8, 4
+	launches, err := newPlanner(t, comm, nil).Plan([]plan.Task{
+		{Count: 64 << 20, DType: allreduce.Float32}, {Count: 32 << 20, DType: allreduce.Uint8}, {Count: 64 << 20, DType: allreduce.Float32}}, plan.Force{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, w := range launches[0].Plan.Works {
+		d := launches[0].Details[i]
+		got = append(got, fmt.Sprintf("%d %s %d-%d", w.Call, w.Algo, d.ChannelLo, d.ChannelHi))
+	}
+	if s := strings.Join(got, ", "); s != "1 Ring 0-11, 0 NVLS 0-3, 2 NVLS 4-7" {
+		t.Errorf("%s, want 1 Ring 0-11, 0 NVLS 0-3, 2 NVLS 4-7", s)
 	}
 }
