@@ -102,3 +102,6 @@ func (e *Event) Since(start *Event) (time.Duration, error) {
 	err := e.ctx.drv.check("cuEventElapsedTime", e.ctx.drv.api.EventElapsed(&ms, start.handle, e.handle), "")
 	return time.Duration(float64(ms) * float64(time.Millisecond)), err
 }
+
+// Handle is the driver's handle, for libraries that enqueue work themselves.
+func (s *Stream) Handle() uintptr { return s.handle }

@@ -21,7 +21,7 @@ part() {
 for p in "$@"; do
   case $p in
   system) { nvidia-smi; nvidia-smi topo -m; uname -a; } >"$out/system.log" 2>&1 ;;
-  startup) part startup 30 'TestStartup|TestMeasureHop|TestGeometry|TestTooManyBlocks' ;;
+  startup) part startup 30 'TestStartup|TestPeers|TestMeasureHop|TestGeometry|TestTooManyBlocks' ;;
   contract) part contract 60 'TestContract$' ;;
   placement) part placement 100 'TestContractOneGPU|TestContractStaged|TestContractThroughFIFOs' ;;
   faults) part faults 60 'TestFaults' ;;
@@ -36,6 +36,13 @@ for p in "$@"; do
       part variants 60 'TestSweep' RINGTOPO_SWEEP=simple BIN="$(basename "$b")"
     done
     ;;
+  compare) # with NCCL in the same process; RINGTOPO_NCCL is its library
+    for how in graph graph,inplace stream graph,bfloat16 graph,float16; do
+      (cd allreduce/nccl && RINGTOPO_COMPARE=$how timeout -k 5 100 "$bin/nccl.test" -test.v -test.run 'TestCompare') >>"$out/compare.log" 2>&1
+      echo "compare $how: exit $?"
+    done
+    ;;
+  nccl) (cd allreduce/nccl && timeout -k 5 60 "$bin/nccl.test" -test.v -test.run 'TestNCCL') >>"$out/nccl.log" 2>&1; echo "nccl: exit $?" ;;
   sanitize)
     for tool in memcheck racecheck; do
       (cd allreduce/gpu && timeout -k 5 100 compute-sanitizer --tool $tool "$bin/gpu.test" -test.v -test.run 'TestGeometry') >>"$out/sanitize.log" 2>&1

@@ -67,6 +67,9 @@ func (b *buffer) access(n int, off int64, f func(*device, cuda.Ptr) error) error
 	return d.Do(func() error { return f(d, b.ptr+cuda.Ptr(off)) })
 }
 
+// Pointer is where it lies on its GPU.
+func (b *buffer) Pointer() cuda.Ptr { return b.ptr }
+
 // Free gives the memory back; a second call does nothing.
 func (b *buffer) Free() error {
 	if b.ptr == 0 {

@@ -321,3 +321,20 @@ func TestSoak(t *testing.T) {
 		}
 	}
 }
+
+func TestPeers(t *testing.T) {
+	needGPUs(t, 2)
+	p, err := gpu.OpenPeers(gpu.Options{Driver: driver}, 256<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r, err := p.Measure(context.Background(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", *r)
+	if !r.OK {
+		t.Error("data arrived wrong")
+	}
+}
