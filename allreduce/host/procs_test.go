@@ -77,8 +77,8 @@ func TestRunWithProcessesAllocatesNothing(t *testing.T) {
 }
 
 // lethal runs an AllReduce in which a process dies, by an injected fault or by
-// kill, and returns the run's error and what the others said.
-func lethal(t *testing.T, o Options, kill func(*Executor)) (error, string) {
+// kill, and returns what the others said and the run's error.
+func lethal(t *testing.T, o Options, kill func(*Executor)) (string, error) {
 	t.Helper()
 	pl, layout := planFor(t, executortest.Config{Layout: executortest.Four(), Algo: allreduce.Ring, Proto: allreduce.Simple, Tasks: []plan.Task{{Count: 3000, DType: allreduce.Float32}}})
 	var said bytes.Buffer
@@ -112,7 +112,7 @@ func lethal(t *testing.T, o Options, kill func(*Executor)) (error, string) {
 			t.Errorf("rank %d is still there: %v", rank, err)
 		}
 	}
-	return err, said.String()
+	return said.String(), err
 }
 
 func TestKilledProcess(t *testing.T) {
@@ -129,7 +129,7 @@ func TestKilledProcess(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err, said := lethal(t, c.o, c.kill)
+			said, err := lethal(t, c.o, c.kill)
 			var d *launch.DeathError
 			if !errors.As(err, &d) || d.Rank != 2 || d.Reason != "signal: killed" {
 				t.Errorf("error %v, want the death of rank 2", err)
@@ -157,7 +157,7 @@ func sharedMemory(t *testing.T) string {
 }
 
 func TestStoppedProcess(t *testing.T) {
-	err, _ := lethal(t, Options{Limit: 300 * time.Millisecond, Fault: allreduce.Fault{Kind: allreduce.StopRank, Rank: 1}}, nil)
+	_, err := lethal(t, Options{Limit: 300 * time.Millisecond, Fault: allreduce.Fault{Kind: allreduce.StopRank, Rank: 1}}, nil)
 	var stuck *allreduce.StuckError
 	if !errors.As(err, &stuck) || stuck.Root().Peer != 1 {
 		t.Errorf("error %v", err)
@@ -166,7 +166,7 @@ func TestStoppedProcess(t *testing.T) {
 
 // A process that does not move at all is missed like any other rank.
 func TestFrozenProcess(t *testing.T) {
-	err, _ := lethal(t, Options{Limit: 300 * time.Millisecond}, func(x *Executor) {
+	_, err := lethal(t, Options{Limit: 300 * time.Millisecond}, func(x *Executor) {
 		pid := x.caller.(*parent).job.Pid(3)
 		syscall.Kill(pid, syscall.SIGSTOP)
 		time.AfterFunc(time.Second, func() { syscall.Kill(pid, syscall.SIGCONT) })
