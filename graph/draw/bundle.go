@@ -7,11 +7,9 @@ import (
 
 // road is a link as it is drawn: one line for both directions.
 type road struct {
-	labels  []string
-	width   float64
-	oneWay  bool // there is no link back
-	forward bool // of a one-way road: from a to b
-	tip     string
+	labels []string
+	width  float64
+	tip    string
 }
 
 // rider is one hop of a ring on its way from one port to another.

@@ -206,7 +206,7 @@ func (c *circle) title() box {
 		area: around(c.middle, w, h),
 		lines: []line{
 			{c.overlay.Title, titleSize + 2, true, look.color},
-			{"\u00a0", 4, false, ink}, // Graphviz sets small lines close below large ones
+			{size: 4}, // Graphviz sets small lines close below large ones
 			{where, smallSize, false, softInk},
 			{"slowest hop " + gbps(slowest.bw), smallSize, false, softInk},
 		},

@@ -21,7 +21,7 @@ const (
 func (p *Picture) DOT() []byte {
 	w := &dotWriter{height: p.size.y}
 	w.line("digraph %s {", quote(p.name))
-	w.line("graph [bb=%s, outputorder=nodesfirst, splines=line, fontname=%s, nodesep=0.4, ranksep=0.7]",
+	w.line("graph [bb=%s, outputorder=nodesfirst, pad=0.1, splines=line, fontname=%s, nodesep=0.4, ranksep=0.7]",
 		quote(w.corners(rect{0, 0, p.size.x, p.size.y})), quote(fontName))
 	w.line("node [shape=box, fixedsize=true, margin=0, fontname=%s]", quote(fontName))
 	w.line("edge [fontname=%s]", quote(fontName))
@@ -126,7 +126,7 @@ func (w *dotWriter) corners(r rect) string {
 
 // number rounds to hundredths: finer places cannot be seen.
 func number(v float64) string {
-	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
+	return strconv.FormatFloat(math.Round(v*100)/100+0, 'f', -1, 64) // +0 makes -0 plain
 }
 
 // quote makes a DOT string. Backslashes would start Graphviz's own escapes.
@@ -136,7 +136,8 @@ func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable(s))
 }
 
-// htmlLabel makes a label whose lines have their own size and weight.
+// htmlLabel makes a label whose lines have their own size and weight. A line
+// without text leaves room.
 func htmlLabel(lines []line) string {
 	if len(lines) == 0 {
 		return `""`
@@ -144,14 +145,18 @@ func htmlLabel(lines []line) string {
 	var b strings.Builder
 	b.WriteByte('<')
 	for i, l := range lines {
-		if i > 0 {
-			b.WriteString("<BR/>")
+		if l.text == "" {
+			fmt.Fprintf(&b, `<FONT POINT-SIZE="%s"><BR/></FONT>`, number(l.size))
+			continue
 		}
 		text := html.EscapeString(printable(l.text))
 		if l.bold {
 			text = "<B>" + text + "</B>"
 		}
 		fmt.Fprintf(&b, `<FONT POINT-SIZE="%s" COLOR="%s">%s</FONT>`, number(l.size), l.color, text)
+		if i < len(lines)-1 {
+			b.WriteString("<BR/>")
+		}
 	}
 	b.WriteByte('>')
 	return b.String()
@@ -160,7 +165,7 @@ func htmlLabel(lines []line) string {
 // label stands in the middle of a box, and at the left of a text alone.
 func (b *box) label() string {
 	if b.low { // a thin empty line keeps the text off the edge
-		return htmlLabel(append(b.lines[:len(b.lines):len(b.lines)], line{text: "\u00a0", size: 4, color: b.fill}))
+		return htmlLabel(append(b.lines[:len(b.lines):len(b.lines)], line{size: 4}))
 	}
 	if b.fill != "" || len(b.lines) == 0 {
 		return htmlLabel(b.lines)

@@ -36,6 +36,7 @@ func (l *layout) emitHost(p *hostPlan) {
 	for _, root := range p.roots {
 		root.walk(func(br *branch) { l.emitTreeLinks(p, br) })
 	}
+	l.emitPeers(p)
 	for _, c := range p.columns {
 		l.emitColumnLinks(p, c)
 	}

@@ -23,17 +23,12 @@ func (l *layout) emitBundle(p *hostPlan, b *bundle) {
 	text := l.textPlace(p, b)
 	if r := b.road; r != nil {
 		y := b.roadY()
-		w := wire{
-			from: from, to: to, color: l.linkInk(), width: r.width, dash: solid, tip: r.tip, arrow: r.oneWay,
+		l.add(wire{
+			from: from, to: to, color: l.linkInk(), width: r.width, dash: solid, tip: r.tip,
 			parts: [][]point{hook(b.a.roadX(b), b.b.roadX(b), edge, y)},
 			label: label(ink, linkSize, r.labels...),
 			at:    point{text, y - r.width/2 - labelLine*float64(len(r.labels))/2 - 1},
-		}
-		if r.oneWay && !r.forward {
-			w.from, w.to = to, from
-			w.parts[0] = reversed(w.parts[0])
-		}
-		l.add(w)
+		})
 	}
 	for i, r := range b.riders {
 		y := b.riderY(i)

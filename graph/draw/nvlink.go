@@ -10,21 +10,18 @@ import (
 )
 
 // linkKind names a link the way its users do: NV2 is two NVLinks, C2C a link
-// between the chips of one module.
+// between the chips of one module. One end of every NVLink is a GPU.
 func linkKind(l *graph.Link) string {
 	switch l.Type {
 	case graph.LinkPCI, graph.LinkSYS, graph.LinkNET, graph.LinkLOC:
 		return l.Type.String()
 	}
-	if cpu := l.To; cpu.Type == graph.CPU && cpu.CPU.Arch != topo.ArchPOWER {
+	gpu, other := l.From, l.To
+	if gpu.Type != graph.GPU {
+		gpu, other = other, gpu
+	}
+	if other.Type == graph.CPU && other.CPU.Arch != topo.ArchPOWER {
 		return "C2C"
-	}
-	gpu := l.From
-	if gpu.Type != graph.GPU {
-		gpu = l.To
-	}
-	if gpu.Type != graph.GPU {
-		return "NVL"
 	}
 	return fmt.Sprintf("NV%.0f", math.Round(float64(l.BW/graph.NVLinkBW(gpu.GPU.SM))))
 }
@@ -42,26 +39,19 @@ func linkTo(from, to *graph.Node, t graph.LinkType) *graph.Link {
 // labels are narrow, others flat.
 func newRoad(a, b *graph.Node, stacked bool) *road {
 	there, back := linkTo(a, b, graph.LinkNVL), linkTo(b, a, graph.LinkNVL)
-	if there == nil && back == nil {
+	if there == nil || back == nil { // a graph has both or none
 		return nil
 	}
-	r := &road{oneWay: there == nil || back == nil, forward: there != nil}
-	l := there
-	if l == nil || back != nil && back.BW > l.BW {
-		l = back
+	kind, speed := linkKind(there), gbps(there.BW)
+	if there.BW != back.BW {
+		speed += " right, " + gbps(back.BW) + " left"
 	}
-	kind, speed := linkKind(l), gbps(l.BW)
-	r.width = bandwidthWidth(l.BW)
-	switch {
-	case r.oneWay:
-		speed += " one way"
-	case there.BW != back.BW:
-		speed = gbps(there.BW) + " there, " + gbps(back.BW) + " back"
+	r := &road{
+		labels: []string{kind + " " + speed}, width: bandwidthWidth(max(there.BW, back.BW)),
+		tip: fmt.Sprintf("%s %s: %s each way", a, b, speed),
 	}
-	r.labels = []string{kind + " " + speed}
 	if stacked {
 		r.labels = []string{kind, speed}
 	}
-	r.tip = fmt.Sprintf("%s %s: %s each way", l.From, l.To, speed)
 	return r
 }

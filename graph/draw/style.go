@@ -45,9 +45,9 @@ const (
 )
 
 // ringColors are Okabe and Ito's, which colour-blind readers can tell apart,
-// without their yellow, which white paper swallows. Neighbours differ in
-// lightness too.
-var ringColors = [...]string{"#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#8a5a00", "#56b4e9"}
+// without their yellow, which white paper swallows, and with a brown for their
+// orange. Those that share a pattern differ in lightness.
+var ringColors = [...]string{"#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#7a4f00", "#56b4e9"}
 
 var ringDashes = [...]dash{solid, dashed, dotted}
 

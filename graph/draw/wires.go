@@ -44,6 +44,39 @@ func (l *layout) emitBus(p *hostPlan) {
 	}
 }
 
+// emitPeers draws the direct links between PCI switches, just below them.
+func (l *layout) emitPeers(p *hostPlan) {
+	var switches []*branch
+	for _, root := range p.roots {
+		root.walk(func(br *branch) {
+			if br.level > 0 {
+				switches = append(switches, br)
+			}
+		})
+	}
+	for i, a := range switches {
+		for _, b := range switches[i+1:] {
+			link := linkTo(a.node, b.node, graph.LinkLOC)
+			if link == nil {
+				continue
+			}
+			y := max(a.area.bottom(), b.area.bottom()) + peerDrop
+			l.add(wire{
+				from: p.id(a.node), to: p.id(b.node), color: l.linkInk(), width: riderWidth, dash: dotted,
+				parts: [][]point{{{a.area.right() - peerInset, a.area.bottom()}, {a.area.right() - peerInset, y},
+					{b.area.x + peerInset, y}, {b.area.x + peerInset, b.area.bottom()}}},
+				tip: fmt.Sprintf("%s %s: joined on the board", a.node, b.node),
+			})
+		}
+	}
+}
+
+// Places of the links between PCI switches.
+const (
+	peerDrop  = 6. // below the switches
+	peerInset = 3. // from the switches' near ends
+)
+
 // emitTreeLinks draws the links from a branch down to its branches and leaves.
 func (l *layout) emitTreeLinks(p *hostPlan, br *branch) {
 	for _, sub := range br.branches {

@@ -33,7 +33,10 @@ func PNG(ctx context.Context, svg []byte, scale float64) ([]byte, error) {
 		return nil, err
 	}
 	w, h := math.Ceil(d.Width*scale), math.Ceil(d.Height*scale)
-	if !(w >= 1 && h >= 1 && w*h <= maxPixels) {
+	if !(w >= 1 && h >= 1) {
+		return nil, fmt.Errorf("svg of %v × %v has no size", d.Width, d.Height)
+	}
+	if w*h > maxPixels {
 		return nil, fmt.Errorf("%w: %.0f × %.0f dots", ErrTooLarge, w, h)
 	}
 	p := &painter{Context: gg.NewContext(int(w), int(h)), scale: scale, fonts: faces{}}

@@ -109,6 +109,9 @@ func (r *reader) end(name string) error {
 	case "title":
 		r.silent = false
 	case "text":
+		if r.text == nil {
+			return errors.New("a text inside of a text")
+		}
 		r.d.Shapes = append(r.d.Shapes, *r.text)
 		r.text = nil
 	}
