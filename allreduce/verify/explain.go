@@ -119,7 +119,7 @@ func (c *Case) mixture(element int64, p place, found []byte, old *Case) string {
 	for n := 1; n < len(order); n++ {
 		acc := make([]byte, len(found))
 		old.combine(acc, element, fold(order[:n]))
-		c.append(acc, element, order[n:])
+		c.addInputs(acc, element, order[n:])
 		if bytes.Equal(acc, found) {
 			return fmt.Sprintf("rank %d took data of the run before from rank %d", order[n], order[n-1])
 		}
@@ -127,8 +127,8 @@ func (c *Case) mixture(element int64, p place, found []byte, old *Case) string {
 	return ""
 }
 
-// append adds inputs to a partial result and finishes it.
-func (c *Case) append(acc []byte, element int64, ranks []int) {
+// addInputs adds inputs to a partial result and finishes it.
+func (c *Case) addInputs(acc []byte, element int64, ranks []int) {
 	t, input := c.work.DType, make([]byte, len(acc))
 	for _, r := range ranks {
 		c.scaled(input, r, element)

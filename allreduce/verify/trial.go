@@ -140,8 +140,8 @@ func repeat(dst []byte, b byte) {
 	}
 }
 
-// write fills a span with what make gives and puts guards around it.
-func (t *Trial) write(s allreduce.Span, bytes int64, make func(dst []byte, at int64)) error {
+// write fills a span with what content gives and puts guards around it.
+func (t *Trial) write(s allreduce.Span, bytes int64, content func(dst []byte, at int64)) error {
 	guard := t.staging(s.Off)
 	repeat(guard, guardByte)
 	if err := s.Buf.Write(guard, 0); err != nil {
@@ -151,12 +151,12 @@ func (t *Trial) write(s allreduce.Span, bytes int64, make func(dst []byte, at in
 		return err
 	}
 	if h, ok := s.Buf.(allreduce.HostBuffer); ok {
-		make(h.Bytes()[s.Off:][:bytes], 0)
+		content(h.Bytes()[s.Off:][:bytes], 0)
 		return nil
 	}
 	for at := int64(0); at < bytes; at += readBytes {
 		block := t.staging(min(readBytes, bytes-at))
-		make(block, at)
+		content(block, at)
 		if err := s.Buf.Write(block, s.Off+at); err != nil {
 			return err
 		}
