@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/ringtopo/ringtopo/topo"
 )
@@ -13,7 +14,11 @@ func (g *Graph) adjustGPUPaths() error {
 	gpus := g.nodes[GPU]
 	for _, to := range gpus {
 		for _, from := range gpus {
-			if g.p2pAllowed(from, to) {
+			allowed, err := g.p2pAllowed(from, to)
+			if err != nil {
+				return err
+			}
+			if allowed {
 				continue
 			}
 			if err := g.detourByCPU(from, to, to); err != nil {
@@ -24,7 +29,14 @@ func (g *Graph) adjustGPUPaths() error {
 			continue
 		}
 		for _, from := range gpus {
-			if from != to && !g.canP2P(from, to) && !g.canSHM(from, to) {
+			if from == to || g.canSHM(from, to) {
+				continue
+			}
+			direct, err := g.canP2P(from, to)
+			if err != nil {
+				return err
+			}
+			if !direct {
 				from.paths[GPU][to.Index].Type = PathNET
 			}
 		}
@@ -46,21 +58,50 @@ func (g *Graph) p2pLevel() PathType {
 	return SYS
 }
 
-func (g *Graph) p2pAllowed(from, to *Node) bool {
-	return from.paths[GPU][to.Index].Type <= g.p2pLevel()
+// p2pAllowed tells whether GPUs may address each other over the path that they
+// have: it must not be too far, and the driver must not deny it.
+func (g *Graph) p2pAllowed(from, to *Node) (bool, error) {
+	p := from.paths[GPU][to.Index]
+	if p.Type > g.p2pLevel() {
+		return false, nil
+	}
+	a, b := from, to
+	if relay := relayOf(p); relay != nil && g.blocked(from, relay) {
+		b = relay
+	} else if relay != nil {
+		a = relay
+	}
+	if !g.blocked(a, b) {
+		return true, nil
+	}
+	if p.Type <= NVB && !g.opt.AllowBlocked {
+		return false, fmt.Errorf("%w: the driver denies peer access between %s and %s, which NVLink joins; "+
+			"NCCL_IGNORE_DISABLED_P2P=1 goes on without it", ErrNonsense, a, b)
+	}
+	return false, nil
+}
+
+// relayOf is the GPU in the middle of a path of two hops, or nil.
+func relayOf(p Path) *Node {
+	if p.Hops() == 2 && p.Links[0].To.Type == GPU {
+		return p.Links[0].To
+	}
+	return nil
+}
+
+func (g *Graph) blocked(a, b *Node) bool {
+	pair := [2]int{a.GPU.Rank, b.GPU.Rank}
+	return a != b && (slices.Contains(g.opt.Blocked, pair) || slices.Contains(g.opt.Blocked, [2]int{pair[1], pair[0]}))
 }
 
 // canP2P tells whether ranks on these GPUs would write to each other directly.
 // A relay over NVLink is never given up for the network.
-func (g *Graph) canP2P(from, to *Node) bool {
-	if !g.p2pAllowed(from, to) {
-		return false
+func (g *Graph) canP2P(from, to *Node) (bool, error) {
+	allowed, err := g.p2pAllowed(from, to)
+	if err != nil || !allowed {
+		return false, err
 	}
-	p := from.paths[GPU][to.Index]
-	if p.Hops() == 2 && p.Links[0].To.Type == GPU {
-		return true
-	}
-	return !g.netBetter(from, to)
+	return relayOf(from.paths[GPU][to.Index]) != nil || !g.netBetter(from, to), nil
 }
 
 func (g *Graph) canSHM(from, to *Node) bool { return !g.opt.NoSHM && !g.netBetter(from, to) }

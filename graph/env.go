@@ -15,6 +15,8 @@ func OptionsFrom(env Env) Options {
 		NoPXN:      env.Int("NCCL_PXN_DISABLE", 0) == 1,
 		NoNetIntra: env.Int("NCCL_NET_DISABLE_INTRA", 0) == 1,
 		NoSHM:      env.Int("NCCL_SHM_DISABLE", 0) == 1,
+
+		AllowBlocked: env.Int("NCCL_IGNORE_DISABLED_P2P", 0) == 1,
 	}
 }
 

@@ -96,25 +96,20 @@ func (l *layout) columnBoxes(p *hostPlan, c *column) []box {
 			lines: l.gpuLines(p, c), area: l.gpuArea(c), fill: gpuFill, stroke: gpuLine, round: true,
 		})
 	}
-	if c.nic != nil {
-		n := c.nic.node
+	for _, slot := range c.nics {
+		n := slot.leaf.node
 		tip := n.String()
 		for _, net := range netsOf(n) {
 			tip += fmt.Sprintf(", %s port %d %s", netName(net), net.Net.Port, gbit(net.Net.BW))
 		}
 		boxes = append(boxes, box{
-			id: p.id(n), tip: tip, lines: l.nicLines(n), area: l.nicArea(c), fill: nicFill, stroke: nicLine,
+			id: p.id(n), tip: tip, lines: l.nicLines(n), area: l.nicArea(slot), fill: nicFill, stroke: nicLine,
 		})
 	}
 	return boxes
 }
 
 func (l *layout) gpuArea(c *column) rect { return rect{c.left, l.y.gpu, c.inner, l.m.gpuH} }
-
-func (l *layout) nicArea(c *column) rect {
-	indent := c.nicLeft(&l.m)
-	return rect{c.left + indent, l.y.nic, c.inner - indent, l.m.nicH}
-}
 
 // nvsBox is the NVSwitch: a bar below the GPUs on it.
 func (l *layout) nvsBox(p *hostPlan) box {

@@ -10,9 +10,10 @@ type hostPlan struct {
 	index   int
 	roots   []*branch
 	columns []*column
-	first   int                     // number of the first column in the picture
-	byNode  map[*graph.Node]*column // of GPUs and NICs
-	nvs     *graph.Node             // nil without an NVSwitch
+	first   int // number of the first column in the picture
+	gpus    map[*graph.Node]*column
+	nics    map[*graph.Node]*nicSlot
+	nvs     *graph.Node // nil without an NVSwitch
 
 	direct   []*bundle // between GPUs, below them
 	switched []*bundle // between GPUs, inside the NVSwitch
@@ -30,14 +31,14 @@ func planHost(h *Host, index, before int) (*hostPlan, error) {
 	}
 	p := &hostPlan{
 		host: h, index: index, roots: roots, columns: columnsOf(roots, before), first: before,
-		byNode: map[*graph.Node]*column{}, climbing: map[*graph.Node][]rider{},
+		gpus: map[*graph.Node]*column{}, nics: map[*graph.Node]*nicSlot{}, climbing: map[*graph.Node][]rider{},
 	}
 	for _, c := range p.columns {
 		if c.gpu != nil {
-			p.byNode[c.gpu.node] = c
+			p.gpus[c.gpu.node] = c
 		}
-		if c.nic != nil {
-			p.byNode[c.nic.node] = c
+		for _, slot := range c.nics {
+			p.nics[slot.leaf.node] = slot
 		}
 	}
 	if s := h.Graph.NodesOf(graph.NVS); len(s) > 0 {
@@ -53,14 +54,14 @@ func (p *hostPlan) addRoads(stacked bool) {
 	for i, a := range gpus {
 		for _, b := range gpus[i+1:] {
 			if r := newRoad(a.gpu.node, b.gpu.node, stacked); r != nil {
-				p.addDirect(&bundle{a: &a.gpuPort, b: &b.gpuPort, road: r})
+				p.addDirect(&bundle{a: &a.port, b: &b.port, road: r})
 			}
 		}
 		if p.nvs == nil {
 			continue
 		}
 		if l := linkTo(a.gpu.node, p.nvs, graph.LinkNVL); l != nil {
-			a.gpuPort.straight = bandwidthWidth(l.BW)
+			a.port.straight = bandwidthWidth(l.BW)
 		}
 	}
 }
@@ -89,12 +90,12 @@ func (p *hostPlan) addSteps(steps []step, overlay int, tag string) {
 		case direct:
 			p.addRider(s, r)
 		case switched:
-			b := &bundle{a: &p.byNode[s.from].gpuPort, b: &p.byNode[s.to].gpuPort, riders: []rider{r}}
+			b := &bundle{a: &p.gpus[s.from].port, b: &p.gpus[s.to].port, riders: []rider{r}}
 			join(b)
 			p.switched = append(p.switched, b)
 		case indirect:
 			r.text = tag + ": " + s.text
-			p.addDirect(&bundle{a: &p.byNode[s.from].gpuPort, b: &p.byNode[s.to].gpuPort, riders: []rider{r}})
+			p.addDirect(&bundle{a: &p.gpus[s.from].port, b: &p.gpus[s.to].port, riders: []rider{r}})
 		case climb:
 			p.addClimb(s, r)
 		}
@@ -103,7 +104,7 @@ func (p *hostPlan) addSteps(steps []step, overlay int, tag string) {
 
 // addRider puts a rider onto the road between two GPUs.
 func (p *hostPlan) addRider(s step, r rider) {
-	from, to := &p.byNode[s.from].gpuPort, &p.byNode[s.to].gpuPort
+	from, to := &p.gpus[s.from].port, &p.gpus[s.to].port
 	for _, b := range p.direct {
 		if b.road == nil || (b.a != from || b.b != to) && (b.a != to || b.b != from) {
 			continue
@@ -158,6 +159,3 @@ func (p *hostPlan) uniformNVS() *graph.Link {
 	}
 	return first
 }
-
-// gpusInOrder gives a host's GPUs by column.
-func (p *hostPlan) gpuCount() int { return len(p.host.Graph.NodesOf(graph.GPU)) }

@@ -105,7 +105,7 @@ func (l *layout) caption() string {
 			text += w.meaning
 		}
 	}
-	if slices.ContainsFunc(l.pic.wires, func(w wire) bool { return w.dash == dotted && w.color == l.linkInk() }) {
+	if l.peers {
 		text += " Dotted: PCI switches joined on the board."
 	}
 	if speed, ok := l.pciSpeed(); l.m.compact && ok {

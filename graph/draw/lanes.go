@@ -2,8 +2,7 @@ package draw
 
 import (
 	"fmt"
-
-	"github.com/ringtopo/ringtopo/graph"
+	"slices"
 )
 
 // label makes the lines of a wire's label.
@@ -66,9 +65,9 @@ func (l *layout) textPlace(p *hostPlan, b *bundle) float64 {
 	c := p.columns[k]
 	end := c.right()
 	if !l.hasNet {
-		end = p.columns[k+1].gpuPort.left
+		end = p.columns[k+1].port.left
 	}
-	return (c.gpuPort.right() + end) / 2
+	return (c.port.right() + end) / 2
 }
 
 // addRider draws one line of a ring; its parts lead from a to b.
@@ -88,26 +87,6 @@ func (l *layout) addRider(r rider, from, to string, parts [][]point, text point)
 	l.add(w)
 }
 
-// emitNetRoad draws a NIC's way to the network.
-func (l *layout) emitNetRoad(p *hostPlan, c *column) {
-	x := c.nicPort.middle
-	y := l.netExit(c, x)
-	right := l.nicArea(c).right()
-	l.add(wire{
-		from: p.id(c.nic.node), to: "network", color: l.linkInk(), width: c.nicPort.straight, dash: solid,
-		parts: l.tunnel(p, []point{{right, y}, {x, y}, {x, l.y.net}}),
-		tip:   p.host.Name + " " + c.nic.node.String() + ": " + gbit(netBW(c.nic.node)),
-	})
-}
-
-// netExit is the height at which the wire in a slot of the gutter leaves the
-// NIC: the further right the slot, the higher, so that none cross.
-func (l *layout) netExit(c *column, x float64) float64 {
-	area := l.nicArea(c)
-	share := (x - c.nicPort.left) / max(c.nicPort.width(), 1)
-	return area.bottom() - 4 - share*(area.h-8)
-}
-
 // emitCrossing draws a hop between two hosts through the network.
 func (l *layout) emitCrossing(b *bundle) {
 	for i, r := range b.riders {
@@ -124,11 +103,12 @@ func (l *layout) emitCrossing(b *bundle) {
 func (l *layout) wayDown(b *bundle, port *port, i int, y float64) (id string, parts [][]point) {
 	p, c := l.columnAt(port.column())
 	x := port.riderX(b, i)
-	if port == &c.gpuPort {
+	if port.isGPUs() {
 		return p.id(c.gpu.node), l.tunnel(p, []point{{x, l.gpuArea(c).bottom()}, {x, y}})
 	}
-	exit := l.netExit(c, x)
-	return p.id(c.nic.node), l.tunnel(p, []point{{l.nicArea(c).right(), exit}, {x, exit}, {x, y}})
+	slot := c.nics[slices.IndexFunc(c.nics, func(s *nicSlot) bool { return &s.port == port })]
+	exit := l.netExit(slot, x)
+	return p.id(slot.leaf.node), l.tunnel(p, []point{{l.nicArea(slot).right(), exit}, {x, exit}, {x, y}})
 }
 
 // columnAt finds a column of the picture and its host.
@@ -142,10 +122,15 @@ func (l *layout) columnAt(number int) (*hostPlan, *column) {
 }
 
 // crossingText is where a crossing's text stands: in the column half way, where
-// no wire leads down, between those of its GPU and those of its NIC.
+// no wire leads down, between those of its GPU and those of its NICs. A wire
+// from a NIC begins right of its own column's text.
 func (l *layout) crossingText(b *bundle) float64 {
-	_, c := l.columnAt((b.a.order + b.b.order + 1) / 4)
-	return (c.gpuPort.right() + c.right()) / 2
+	sum := b.a.column() + b.b.column()
+	if !b.a.isGPUs() {
+		sum++
+	}
+	_, c := l.columnAt(sum / 2)
+	return (c.port.right() + c.right()) / 2
 }
 
 // joinAcross joins two ways down to a lane into one way down, along and up.
@@ -167,6 +152,3 @@ func (l *layout) tunnel(p *hostPlan, pts []point) [][]point {
 	above := append(pts[:last:last], point{x, l.y.nvs})
 	return [][]point{above, {{x, l.y.nvs + l.y.nvsH}, pts[last]}}
 }
-
-// hasNets tells whether a NIC has a way to the network.
-func hasNets(nic *graph.Node) bool { return netBW(nic) > 0 }

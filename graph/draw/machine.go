@@ -1,10 +1,6 @@
 package draw
 
-import (
-	"fmt"
-
-	"github.com/ringtopo/ringtopo/graph"
-)
+import "fmt"
 
 // layout is a whole picture of machines on its way.
 type layout struct {
@@ -13,6 +9,7 @@ type layout struct {
 	network  []*bundle // between NICs
 	networkH []float64
 	hasNet   bool // the network is drawn
+	peers    bool // some PCI switches are joined directly
 	m        metrics
 	y        rows
 	pic      Picture
@@ -52,17 +49,16 @@ func usesNet(overlays []Overlay) bool {
 }
 
 func (l *layout) planHosts(hosts []Host) error {
-	columns, gpus := 0, 0
+	columns := 0
 	for i := range hosts {
 		p, err := planHost(&hosts[i], i, columns)
 		if err != nil {
 			return err
 		}
 		columns += len(p.columns)
-		gpus += p.gpuCount()
 		l.hosts = append(l.hosts, p)
 	}
-	l.m = metricsFor(gpus, l.hasNet)
+	l.m = metricsFor(columns, l.hasNet)
 	for _, p := range l.hosts {
 		p.addRoads(l.m.stacked)
 		if l.hasNet {
@@ -70,29 +66,6 @@ func (l *layout) planHosts(hosts []Host) error {
 		}
 	}
 	return nil
-}
-
-// addNetRoads gives every NIC with a network device its way to the network.
-func (p *hostPlan) addNetRoads() {
-	for _, c := range p.columns {
-		if c.nic == nil {
-			continue
-		}
-		if bw := netBW(c.nic.node); bw > 0 {
-			c.nicPort.straight = bandwidthWidth(bw)
-		}
-	}
-}
-
-// netBW is what a card's network devices carry together, GB/s.
-func netBW(nic *graph.Node) float32 {
-	var bw float32
-	for _, l := range nic.Links {
-		if l.Type == graph.LinkNET {
-			bw += l.BW
-		}
-	}
-	return bw
 }
 
 func (l *layout) addHops(places map[int]gpuPlace) error {
@@ -134,11 +107,11 @@ func (l *layout) addNetHop(overlay int, hop Hop, from, to gpuPlace) error {
 	if down, ok := dst.host.Graph.Path(in, to.node); ok {
 		dst.addSteps(stepsAlong(down), overlay, tag)
 	}
-	a, b := src.byNode[cardOf(out)], dst.byNode[cardOf(in)]
+	a, b := src.nics[cardOf(out)], dst.nics[cardOf(in)]
 	if a == nil || b == nil || a == b {
 		return nil // one card both sends and receives: nothing crosses the picture
 	}
-	l.addCrossing(&a.nicPort, &b.nicPort, rider{
+	l.addCrossing(&a.port, &b.port, rider{
 		overlay: overlay, forward: true, text: tag,
 		tip: fmt.Sprintf("%s to %s, %s", netName(out), netName(in), gbps(min(out.Net.BW, in.Net.BW))),
 	})
@@ -147,8 +120,8 @@ func (l *layout) addNetHop(overlay int, hop Hop, from, to gpuPlace) error {
 
 // addNominalHop lays a hop between hosts of which one has no network device.
 func (l *layout) addNominalHop(overlay int, from, to gpuPlace) {
-	a, b := l.hosts[from.host].byNode[from.node], l.hosts[to.host].byNode[to.node]
-	l.addCrossing(&a.gpuPort, &b.gpuPort, rider{
+	a, b := l.hosts[from.host].gpus[from.node], l.hosts[to.host].gpus[to.node]
+	l.addCrossing(&a.port, &b.port, rider{
 		overlay: overlay, forward: true, text: l.overlays[overlay].Tag + ": no NIC", tip: "the machine has no network",
 	})
 }

@@ -8,10 +8,11 @@ import (
 
 // metrics are the sizes that all hosts of a picture share.
 type metrics struct {
-	compact   bool    // many GPUs: small boxes, what is alike is said once
+	compact   bool    // many columns: small boxes, what is alike is said once
 	stacked   bool    // link labels take two lines
 	gpuH      float64 // heights
 	nicH      float64
+	nicGap    float64 // between NICs above each other
 	pciInset  float64 // from a box's left edge to its PCI link
 	socketPad float64 // between a socket's frame and its columns
 	hostPad   float64 // between a host's frame and its sockets
@@ -27,18 +28,18 @@ const (
 	pageMargin = 14.
 )
 
-// manyGPUs is where a picture gets compact.
-const manyGPUs = 20
+// manyColumns is where a picture gets compact.
+const manyColumns = 20
 
-func metricsFor(gpus int, hasNet bool) metrics {
-	if gpus > manyGPUs {
+func metricsFor(columns int, hasNet bool) metrics {
+	if columns > manyColumns {
 		return metrics{
-			compact: true, stacked: hasNet, gpuH: 36, nicH: 20, pciInset: 5, socketPad: 6,
+			compact: true, stacked: hasNet, gpuH: 36, nicH: 20, nicGap: 6, pciInset: 5, socketPad: 6,
 			hostPad: 8, hostGap: 16, gap: 6, minColumn: 36,
 		}
 	}
 	return metrics{
-		stacked: hasNet, gpuH: 40, nicH: 34, pciInset: 8, socketPad: 8,
+		stacked: hasNet, gpuH: 40, nicH: 34, nicGap: 16, pciInset: 8, socketPad: 8,
 		hostPad: 12, hostGap: 26, gap: 8, minColumn: 60,
 	}
 }
@@ -57,21 +58,56 @@ func (l *layout) measure() {
 	}
 	l.networkH = pack(l.network)
 	for _, p := range l.hosts {
+		// Columns are alike, but for those that riders make wider.
 		common := l.m.minColumn
 		for _, c := range p.columns {
-			if c.gpu != nil {
-				c.climbs = len(p.climbing[c.gpu.node])
-			}
-			c.gutter = c.nicPort.width() + l.m.gap
-			common = max(common, l.columnWidth(p, c, text, 0))
+			c.gutter = c.gutterWidth() + l.m.gap
+			common = max(common, l.columnWidth(p, c, text, nil))
 		}
 		for _, c := range p.columns {
-			c.inner = math.Ceil(max(common, l.columnWidth(p, c, text, c.climbs)))
+			c.inner = math.Ceil(max(common, l.columnWidth(p, c, text, p.climbing)))
 		}
 		for _, root := range p.roots {
 			root.walk(func(br *branch) { l.widenFor(p, br) })
 		}
 	}
+}
+
+// riderWidths says what the riders beside a device's PCI link take.
+type riderWidths map[*graph.Node][]rider
+
+func (r riderWidths) on(l *leaf) float64 { return climbPitch * float64(len(r[l.node])) }
+
+// columnWidth is what a column needs for its boxes and for the text in the
+// lanes below it.
+func (l *layout) columnWidth(p *hostPlan, c *column, text float64, riders riderWidths) float64 {
+	wires := c.port.width()
+	w := max(l.gpuTextWidth(p, c), l.nicColumnWidth(c, riders), wires+2*textMargin)
+	if c.gpu != nil {
+		w = max(w, l.pciLabelWidth(c.gpu, riders))
+	}
+	if c.upward != nil {
+		w = max(w, l.upwardWidth(c)+riders.on(c.gpu))
+	}
+	// A lane's text stands right of the GPU's wires, before the gutter if wires
+	// run there, else up to the next GPU's wires.
+	switch beside := max(text, l.besideGPU(p, c)); {
+	case beside == 0:
+	case l.hasNet:
+		w = max(w, wires+2*beside)
+	default:
+		w = max(w, wires+beside-c.gutter)
+	}
+	return w
+}
+
+// pciLabelWidth is what a device's PCI link, its riders and its label need from
+// the left edge of the device's box.
+func (l *layout) pciLabelWidth(leaf *leaf, riders riderWidths) float64 {
+	if leaf.up == nil || leaf.up.BW >= virtualBW || l.m.compact {
+		return 0
+	}
+	return l.m.pciInset + max(riders.on(leaf), maxWidth/2) + textMargin + textWidth(gbps(leaf.up.BW), linkSize) - l.m.gap/2
 }
 
 // widenFor makes a switch's first column wide enough for the switch's own link
@@ -91,29 +127,6 @@ func (l *layout) widenFor(p *hostPlan, br *branch) {
 // uplinkWidth is what a switch's link takes to the right of its middle.
 func uplinkWidth(br *branch, riders int) float64 {
 	return max(climbPitch*float64(riders), maxWidth/2) + textWidth(gbps(br.up.BW), linkSize) + 2*textMargin
-}
-
-// columnWidth is what a column needs for its boxes and for the text in the
-// lanes below it, with a number of riders on its GPU's PCI link.
-func (l *layout) columnWidth(p *hostPlan, c *column, text float64, climbs int) float64 {
-	wires := c.gpuPort.width()
-	// A lane's text stands right of the GPU's wires, before the gutter if wires
-	// run there, else up to the next GPU's wires.
-	beside := max(text, l.besideGPU(p, c))
-	below := wires + 2*beside
-	if !l.hasNet {
-		below = wires + beside - c.gutter
-	}
-	riders := climbPitch * float64(climbs)
-	w := max(l.gpuTextWidth(p, c), l.nicTextWidth(c)+2*l.m.pciInset+riders)
-	if c.upward != nil {
-		w = max(w, l.upwardWidth(c)+riders)
-	}
-	w = max(w, l.pciLabelWidth(c)+riders-l.m.gap/2)
-	if beside > 0 {
-		w = max(w, below)
-	}
-	return max(w, wires+2*textMargin)
 }
 
 // besideGPU is the room for the label of a GPU's link to the NVSwitch.
@@ -141,22 +154,6 @@ func (l *layout) nvsInBar(p *hostPlan) bool {
 	return p.nvs != nil && (l.m.compact || len(l.overlays) > 0) && p.uniformNVS() != nil
 }
 
-// pciLabelWidth is what the labels beside the PCI links of a column need.
-func (l *layout) pciLabelWidth(c *column) float64 {
-	w := 0.
-	for i, leaf := range []*leaf{c.gpu, c.nic} {
-		if leaf == nil || leaf.up == nil || l.m.compact {
-			continue
-		}
-		left := l.m.pciInset
-		if i == 1 && c.gpu != nil { // a NIC stands further right
-			left += 2 * l.m.pciInset
-		}
-		w = max(w, left+maxWidth/2+textMargin+textWidth(gbps(leaf.up.BW), linkSize))
-	}
-	return w
-}
-
 // upwardWidth is what a GPU needs for its PCI link and its link to the CPU side
 // by side, with their labels between them.
 func (l *layout) upwardWidth(c *column) float64 {
@@ -173,18 +170,6 @@ func (l *layout) gpuTextWidth(p *hostPlan, c *column) float64 {
 	}
 	w := 0.
 	for _, t := range l.gpuLines(p, c) {
-		w = max(w, boldWidth(t.text, t.size))
-	}
-	return w + 2*textMargin
-}
-
-// nicTextWidth is the width of a NIC's box, 0 without a NIC.
-func (l *layout) nicTextWidth(c *column) float64 {
-	if c.nic == nil {
-		return 0
-	}
-	w := 0.
-	for _, t := range l.nicLines(c.nic.node) {
 		w = max(w, boldWidth(t.text, t.size))
 	}
 	return w + 2*textMargin

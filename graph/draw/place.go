@@ -41,7 +41,7 @@ func (l *layout) placeRows() {
 	y := &l.y
 	y.host = pageMargin
 	y.bus = y.host + 24
-	y.cpu = y.bus + 8
+	y.cpu = y.bus + 14
 	if l.anyBus() {
 		y.bus += 14
 		y.cpu = y.bus + 16
@@ -53,9 +53,9 @@ func (l *layout) placeRows() {
 		next += linkGap + switchH
 	}
 	y.gpu = next + linkGap + 6
-	if l.anyNIC() {
+	if n := float64(l.nicRows()); n > 0 {
 		y.nic = next + linkGap
-		y.gpu = y.nic + l.m.nicH + hiddenH
+		y.gpu = y.nic + n*l.m.nicH + (n-1)*l.m.nicGap + hiddenH
 	}
 	y.lanes = y.gpu + l.m.gpuH + 14
 	l.placeLanes()
@@ -108,12 +108,6 @@ func (l *layout) depth() int {
 	return deepest
 }
 
-func (l *layout) anyNIC() bool {
-	return slices.ContainsFunc(l.hosts, func(p *hostPlan) bool {
-		return slices.ContainsFunc(p.columns, func(c *column) bool { return c.nic != nil })
-	})
-}
-
 func (l *layout) anyBus() bool {
 	return slices.ContainsFunc(l.hosts, func(p *hostPlan) bool { return len(p.cpus()) > 1 })
 }
@@ -134,7 +128,7 @@ func (l *layout) placeHost(p *hostPlan, left float64) float64 {
 		right = max(right, l.nvsArea(p).right()+l.m.hostPad)
 	}
 	for _, c := range p.columns {
-		right = max(right, c.left+(c.inner+c.gpuPort.width())/2+l.besideGPU(p, c))
+		right = max(right, c.left+(c.inner+c.port.width())/2+l.besideGPU(p, c))
 	}
 	p.area = rect{left, l.y.host, right - left, l.y.hostEnd - l.y.host}
 	for _, root := range p.roots {
@@ -173,8 +167,8 @@ func (l *layout) placeSocket(p *hostPlan, root *branch, left float64) float64 {
 func (l *layout) assignPorts() {
 	for _, p := range l.hosts {
 		for _, c := range p.columns {
-			c.gpuPort.assign(c.left + (c.inner-c.gpuPort.width())/2)
-			c.nicPort.assign(c.right() + l.m.gap/2)
+			c.port.assign(c.left + (c.inner-c.port.width())/2)
+			c.assignGutter(c.right() + l.m.gap/2)
 		}
 	}
 }

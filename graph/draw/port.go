@@ -9,7 +9,7 @@ import (
 // gutter beside a NIC. Wires to the left use its left part and wires to the
 // right its right part, the highest lane outermost, so that none cross here.
 type port struct {
-	order    int // among all ports of the picture, left to right; two to a column
+	order    int // among all ports of the picture, left to right
 	left     float64
 	bundles  []*bundle
 	straight float64 // width of the road straight down, 0 without one
@@ -29,8 +29,15 @@ func join(b *bundle) {
 	b.b.bundles = append(b.b.bundles, b)
 }
 
+// portsPerColumn is the distance between the orders of two GPUs' ports: those of
+// the NICs between them follow the GPU's.
+const portsPerColumn = maxStack + 1
+
 // column is the number of the port's column in the picture.
-func (p *port) column() int { return p.order / 2 }
+func (p *port) column() int { return p.order / portsPerColumn }
+
+// isGPUs tells a GPU's port from a NIC's.
+func (p *port) isGPUs() bool { return p.order%portsPerColumn == 0 }
 
 // width is what all wires of the port take.
 func (p *port) width() float64 {

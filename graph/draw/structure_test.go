@@ -60,7 +60,7 @@ func checkLink(t *testing.T, name string, p *Picture, l *graph.Link) {
 	from, to := "h0 "+l.From.String(), "h0 "+l.To.String()
 	var drawn []wire
 	for _, w := range append(p.between(from, to), p.between(to, from)...) {
-		if w.width == bandwidthWidth(l.BW) {
+		if w.width == bandwidthWidth(l.BW) || l.BW >= virtualBW && w.width == minWidth {
 			drawn = append(drawn, w)
 		}
 	}

@@ -60,6 +60,7 @@ func (l *layout) emitPeers(p *hostPlan) {
 			if link == nil {
 				continue
 			}
+			l.peers = true
 			y := max(a.area.bottom(), b.area.bottom()) + peerDrop
 			l.add(wire{
 				from: p.id(a.node), to: p.id(b.node), color: l.linkInk(), width: riderWidth, dash: dotted,
@@ -89,10 +90,12 @@ func (l *layout) emitTreeLinks(p *hostPlan, br *branch) {
 		if leaf.up == nil {
 			continue
 		}
-		c := p.byNode[leaf.node]
-		at := point{c.left + l.m.pciInset, l.y.gpu}
+		var at point
 		if leaf.node.Type == graph.NIC {
-			at = point{l.nicArea(c).x + l.m.pciInset, l.y.nic}
+			area := l.nicArea(p.nics[leaf.node])
+			at = point{area.x + l.m.pciInset, area.y}
+		} else {
+			at = point{p.gpus[leaf.node].left + l.m.pciInset, l.y.gpu}
 		}
 		l.emitClimb(p, br, leaf.node, leaf.up, at, p.climbing[leaf.node])
 	}
@@ -109,15 +112,22 @@ func (l *layout) uplinkX(p *hostPlan, br *branch, riders int) float64 {
 	return max(left, min(br.area.center().x-climbPitch*float64(riders)/2, br.area.right()-uplinkWidth(br, riders)))
 }
 
+// virtualBW is what a link is worth at least that is no real one, such as that
+// of a network without a PCI card.
+const virtualBW = 1000
+
 // emitClimb draws the PCI link above a node, straight up, and its riders to
 // the right of it.
 func (l *layout) emitClimb(p *hostPlan, parent *branch, child *graph.Node, link *graph.Link, at point, riders []rider) {
 	top := parent.area.bottom()
 	w := wire{
-		from: p.id(parent.node), to: p.id(child), color: l.linkInk(), width: bandwidthWidth(min(link.BW, 1000)), dash: solid,
+		from: p.id(parent.node), to: p.id(child), color: l.linkInk(), width: bandwidthWidth(link.BW), dash: solid,
 		parts: [][]point{{{at.x, top}, at}}, tip: fmt.Sprintf("%s %s: PCI %s", parent.node, child, gbps(link.BW)),
 	}
-	if text := gbps(link.BW); !l.m.compact && link.BW < 1000 {
+	if link.BW >= virtualBW {
+		w.width, w.dash = minWidth, dotted
+	}
+	if text := gbps(link.BW); !l.m.compact && link.BW < virtualBW {
 		w.label = label(softInk, linkSize, text)
 		x := at.x + max(climbPitch*float64(len(riders)), w.width/2) + textMargin
 		w.at = point{x + textWidth(text, linkSize)/2, at.y - 9}
@@ -132,20 +142,22 @@ func (l *layout) emitClimb(p *hostPlan, parent *branch, child *graph.Node, link 
 // emitColumnLinks draws what leads from a GPU up to its CPU besides PCI, and
 // down to the NVSwitch, and from a NIC to the network.
 func (l *layout) emitColumnLinks(p *hostPlan, c *column) {
-	if l.hasNet && c.nic != nil && hasNets(c.nic.node) {
-		l.emitNetRoad(p, c)
+	for _, slot := range c.nics {
+		if slot.port.straight > 0 {
+			l.emitNetRoad(p, slot)
+		}
 	}
 	if c.upward != nil {
 		l.emitUpward(p, c)
 	}
 	if r := p.nvsRoad(c); r != nil {
-		x := c.gpuPort.middle
+		x := c.port.middle
 		w := wire{
 			from: p.id(c.gpu.node), to: p.id(p.nvs), color: l.linkInk(), width: r.width, dash: solid, tip: r.tip,
 			parts: [][]point{{{x, l.gpuArea(c).bottom()}, {x, l.y.nvs}}},
 		}
 		if !l.nvsInBar(p) {
-			l.labelTwice(w, r.labels, c.gpuPort.right(), l.y.nvs-labelLine-4)
+			l.labelTwice(w, r.labels, c.port.right(), l.y.nvs-labelLine-4)
 			return
 		}
 		l.add(w)
@@ -175,7 +187,7 @@ func (l *layout) emitUpward(p *hostPlan, c *column) {
 // behindSwitches leads straight up to y, behind the PCI switches above a column.
 func (p *hostPlan) behindSwitches(c *column, x, from, to float64) [][]point {
 	var above []rect // from the top down
-	number := c.gpuPort.column() - p.first
+	number := c.port.column() - p.first
 	p.roots[c.socket].walk(func(br *branch) {
 		if br.level > 0 && br.first <= number && number <= br.last {
 			above = append(above, br.area)

@@ -46,7 +46,7 @@ func See(ms []*Machine, gpus []int, env *ncclenv.Env) ([]Box, error) {
 }
 
 func see(m *Machine, gpus []int, env *ncclenv.Env) (Box, error) {
-	doc, notes, err := m.Select(gpus)
+	doc, notes, blocked, err := m.look(gpus)
 	if err != nil {
 		return Box{}, err
 	}
@@ -54,14 +54,13 @@ func see(m *Machine, gpus []int, env *ncclenv.Env) (Box, error) {
 	if err != nil {
 		return Box{}, err
 	}
-	g, err := graph.Build(sys, graph.OptionsFrom(lookup{env}))
+	opt := graph.OptionsFrom(env)
+	if ignore := env.Int("NCCL_IGNORE_DISABLED_P2P", 0); ignore != 2 {
+		opt.Blocked = blocked
+	}
+	g, err := graph.Build(sys, opt)
 	if err != nil {
 		return Box{}, fmt.Errorf("%s: %w", m.Name, err)
 	}
 	return Box{Machine: m, Doc: doc, System: sys, Graph: g, Notes: notes}, nil
 }
-
-// lookup gives the graph its view of the variables.
-type lookup struct{ *ncclenv.Env }
-
-func (l lookup) Lookup(name string) (string, bool) { return l.String(name) }

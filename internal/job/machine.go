@@ -24,15 +24,21 @@ type Machine struct {
 // a user should know. An error that a GPU is not there is an
 // *ncclxml.DeviceError or a *probe.DeviceError.
 func (m *Machine) Select(gpus []int) (doc *ncclxml.Document, notes []string, err error) {
+	doc, notes, _, err = m.look(gpus)
+	return doc, notes, err
+}
+
+// look is Select, and which pairs of ranks the driver denies peer access.
+func (m *Machine) look(gpus []int) (doc *ncclxml.Document, notes []string, blocked [][2]int, err error) {
 	if m.ask == nil {
 		doc, err = m.doc.Select(gpus)
-		return doc, m.passedOver(), err
+		return doc, m.passedOver(), nil, err
 	}
 	r, err := m.ask(gpus)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return r.Document, r.Notes, nil
+	return r.Document, r.Notes, r.Blocked, nil
 }
 
 // passedOver lists what of a matrix was not used.

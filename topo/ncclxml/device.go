@@ -13,10 +13,11 @@ import (
 func (b *builder) pci(e *Element) (d topo.Device, ok bool, err error) {
 	gpu, nic := e.Child("gpu"), e.Child("nic")
 	switch {
-	case gpu != nil && nic != nil:
-		return d, false, b.doc.nonsense(e, "both a gpu and a nic inside one pci", "each needs a pci element of its own")
 	case gpu != nil:
-		return b.gpuDevice(e, gpu)
+		if d, ok, err = b.gpuDevice(e, gpu); ok && nic != nil {
+			d.NIC, err = b.nic(nic)
+		}
+		return d, ok, err
 	case nic != nil:
 		return b.nicDevice(e, nic)
 	case b.class(e) == topo.ClassSwitch:
@@ -49,7 +50,7 @@ func (b *builder) gpuDevice(e, gpu *Element) (d topo.Device, ok bool, err error)
 	f := b.at[d.BusID]
 	f.placed = true
 	d.GPU, err = b.gpu(f)
-	return d, true, err
+	return d, err == nil, err
 }
 
 // checkHidden finds a GPU that takes part behind one that does not.

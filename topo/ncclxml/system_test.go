@@ -195,7 +195,6 @@ func TestMachinesThatMakeNoSense(t *testing.T) {
 		{"two in one pci", changed(t, `</gpu></pci>`, `</gpu><gpu dev="2" sm="70" rank="2"/></pci>`), "a second GPU on 0000:10:00.0"},
 		{"hidden behind another", changed(t, `<gpu dev="0"`, `<gpu dev="9"/><gpu dev="0"`), "not the first gpu in its pci"},
 		{"rank twice", changed(t, `rank="1"`, `rank="0"`), "m.xml:8: gpu dev 1: rank 0 is also that of the gpu of line 4"},
-		{"GPU and card in one", changed(t, `</gpu></pci>`, `</gpu><nic/></pci>`), "both a gpu and a nic"},
 		{"negative width", changed(t, `link_width="16"`, `link_width="-16"`), "m.xml:3: pci 0000:10:00.0: link_width -16"},
 		{"huge width", changed(t, `link_width="16"`, `link_width="1600"`), "link_width 1600; PCI links have 1 to 32 lanes"},
 		{"no count", changed(t, ` count="2"`, ``), "m.xml:5: nvlink 0000:11:00.0: count is missing"},
@@ -314,6 +313,22 @@ func TestLargeMachinesAreNoted(t *testing.T) {
 	sys := system(t, changed(t, `</cpu>`, nics.String()+`</cpu>`))
 	if n := len(sys.Assumed); !strings.Contains(sys.Assumed[n-1].What, "271 elements: NCCL 2.22.3 stops at 256") {
 		t.Errorf("assumed %q", sys.Assumed)
+	}
+}
+
+// TestGPUAndCardInOne reads a device that is both, as converged cards are.
+func TestGPUAndCardInOne(t *testing.T) {
+	sys := system(t, changed(t, `</gpu></pci>`, `</gpu><nic><net name="n" dev="0" speed="100000"/></nic></pci>`))
+	var both int
+	for _, c := range sys.CPUs {
+		for _, d := range c.Devices {
+			if d.GPU != nil && d.NIC != nil && d.NIC.Nets[0].Name == "n" {
+				both++
+			}
+		}
+	}
+	if both != 1 {
+		t.Errorf("%d devices are both, want 1", both)
 	}
 }
 
