@@ -204,12 +204,17 @@ func runs(numbers []int) string {
 	return strings.Join(parts, ",")
 }
 
-// isTerminal tells whether output goes to a person.
+// isTerminal tells whether output goes to a person: to a character device other
+// than the one that swallows everything.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
