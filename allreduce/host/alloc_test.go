@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/executortest"
@@ -71,18 +70,26 @@ func TestManyWorkers(t *testing.T) {
 func BenchmarkRun(b *testing.B) {
 	for _, size := range []int64{1 << 10, 64 << 10, 4 << 20, 64 << 20} {
 		every(func(a allreduce.Algo, p allreduce.Proto) {
-			b.Run(fmt.Sprintf("%v/%v/%d", a, p, size), func(b *testing.B) { benchmark(b, a, p, size) })
+			b.Run(fmt.Sprintf("%v/%v/%d", a, p, size), func(b *testing.B) { benchmark(b, a, p, size, open) })
 		})
+	}
+}
+
+func BenchmarkRunWithProcesses(b *testing.B) {
+	for _, size := range []int64{1 << 10, 64 << 10, 4 << 20, 64 << 20} {
+		for _, a := range []allreduce.Algo{allreduce.Ring, allreduce.TwoShot} {
+			b.Run(fmt.Sprintf("%v/%d", a, size), func(b *testing.B) { benchmark(b, a, allreduce.Simple, size, openProcs) })
+		}
 	}
 }
 
 // benchmark times float32 sums over four ranks with default buffers; bytes per
 // second are the message's.
-func benchmark(b *testing.B, a allreduce.Algo, p allreduce.Proto, size int64) {
+func benchmark(b *testing.B, a allreduce.Algo, p allreduce.Proto, size int64, open executortest.New) {
 	l := executortest.Four()
 	l.BuffSize = allreduce.DefaultBuffSize()
 	pl, layout := planFor(b, executortest.Config{Layout: l, Algo: a, Proto: p, Tasks: []plan.Task{{Count: size / 4, DType: allreduce.Float32}}})
-	x, err := New(layout, Options{Limit: time.Minute})
+	x, err := open(layout)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,6 +13,12 @@ import (
 // of each input.
 const stretch = 1 << 20
 
+// streamFrom is the size of all outputs together from which on they do not fit
+// in any cache.
+const streamFrom = 32 << 20
+
+func copyInto(dst, src []byte) { copy(dst, src) }
+
 // runTwoShot reduces this rank's share of the part and writes it to all. A share
 // is read and written by one worker only, so in place is no case of its own.
 func (w *worker) runTwoShot(work int, part *allreduce.Part) bool {
@@ -22,13 +28,17 @@ func (w *worker) runTwoShot(work int, part *allreduce.Part) bool {
 	if !w.mayGoOn(0) {
 		return false
 	}
+	put := copyInto
+	if w.work.Bytes()*int64(w.layout.NRanks) >= streamFrom {
+		put = stream
+	}
 	for at := from; at < to; at += block {
 		upto := min(at+block, to)
 		acc := w.acc[:upto-at]
 		w.gather(acc, work, at)
 		for i := range w.layout.NRanks {
 			if r := (w.rank + i) % w.layout.NRanks; i == 0 || !w.drops() {
-				copy(w.spans.out(work, r)[at:upto], acc)
+				put(w.spans.out(work, r)[at:upto], acc)
 			}
 		}
 		if !w.stride(at-from, upto-from) {
@@ -42,9 +52,14 @@ func (w *worker) runTwoShot(work int, part *allreduce.Part) bool {
 func (w *worker) gather(acc []byte, work int, at int64) {
 	f := &w.fold
 	upto := at + int64(len(acc))
-	f.load(acc, w.spans.in(work, 0)[at:upto])
+	sum := w.spans.in(work, 0)[at:upto]
+	if f.scales {
+		f.load(acc, sum)
+		sum = acc
+	}
 	for r := 1; r < w.layout.NRanks; r++ {
-		f.merge(acc, acc, f.own(w.spans.in(work, r)[at:upto]))
+		f.merge(acc, sum, f.own(w.spans.in(work, r)[at:upto]))
+		sum = acc
 	}
 	f.finish(acc)
 }

@@ -115,39 +115,49 @@ func (e *engine) dismiss() {
 }
 
 // prepare makes the FIFOs that a plan is the first to need.
-func (e *engine) prepare(p *allreduce.Plan) {
+func (e *engine) prepare(p *allreduce.Plan) error {
 	for i := range p.Works {
 		work := &p.Works[i]
 		if work.Algo.Direct() {
 			continue
 		}
 		for _, part := range work.Parts {
-			e.prepareChannel(part.Channel, work)
+			if err := e.prepareChannel(part.Channel, work); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-func (e *engine) prepareChannel(channel int, work *allreduce.Work) {
-	kinds := []int{ringConn}
-	bit := uint8(1) << work.Proto
+func (e *engine) prepareChannel(channel int, work *allreduce.Work) error {
+	kinds, bit := ringConns, uint8(1)<<work.Proto
 	if work.Algo == allreduce.Tree {
-		kinds, bit = []int{upConn, downConn}, bit<<allreduce.NumProtos
+		kinds, bit = treeConns, bit<<allreduce.NumProtos
 	}
 	if e.ready[channel]&bit != 0 {
-		return
+		return nil
 	}
-	e.ready[channel] |= bit
 	for _, kind := range kinds {
 		for rank := range e.shape.ranks {
 			c := &e.conns[e.shape.conn(channel, kind, rank)]
 			if c.from == c.to { // not in use: a root has no parent
 				continue
 			}
-			c.fifo[work.Proto] = e.mem.fifo(c.number, work.Proto)
+			if err := e.furnish(c, work.Proto); err != nil {
+				return err
+			}
 		}
 	}
-	spare := &e.conns[e.shape.spare()]
-	spare.fifo[work.Proto] = e.mem.fifo(spare.number, work.Proto)
+	e.ready[channel] |= bit
+	return e.furnish(&e.conns[e.shape.spare()], work.Proto)
+}
+
+var ringConns, treeConns = []int{ringConn}, []int{upConn, downConn}
+
+func (e *engine) furnish(c *conn, p allreduce.Proto) (err error) {
+	c.fifo[p], err = e.mem.fifo(c.number, p)
+	return err
 }
 
 // rolesOf are the workers that a plan needs of each rank and channel.

@@ -121,7 +121,9 @@ func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 		return allreduce.Timing{}, err
 	}
 	e.engine.plan = p
-	e.engine.prepare(p)
+	if err := e.engine.prepare(p); err != nil {
+		return allreduce.Timing{}, fmt.Errorf("host executor: %w", err)
+	}
 	e.engine.ctl.pending.Store(int32(e.engine.active(p)))
 	begin := time.Now()
 	err := e.caller.begin(p)
@@ -145,7 +147,7 @@ func (e *Executor) Close() error {
 	e.closed, e.broken = true, errClosed
 	e.engine.dismiss()
 	for b := range e.buffers {
-		b.bytes = nil
+		_ = b.Free()
 	}
 	err := e.caller.close()
 	return errors.Join(err, e.engine.mem.close())

@@ -10,9 +10,9 @@ import (
 // memory is where a group's control block, FIFOs and buffers lie: the heap of
 // one process, or a segment that several map.
 type memory interface {
-	control() []byte                         // zeroed
-	fifo(conn int, p allreduce.Proto) []byte // zeroed when first asked for; the same later
-	alloc(size int64) ([]byte, error)        // aligned to 256 bytes
+	control() []byte                                  // zeroed
+	fifo(conn int, p allreduce.Proto) ([]byte, error) // zeroed when first asked for; the same later
+	alloc(size int64) ([]byte, error)                 // aligned to 256 bytes
 	free(b []byte)
 	close() error
 }
@@ -34,24 +34,43 @@ func newHeap(l *allreduce.Layout, s shape) *heap {
 
 func (h *heap) control() []byte { return h.block }
 
-func (h *heap) fifo(conn int, p allreduce.Proto) []byte {
+func (h *heap) fifo(conn int, p allreduce.Proto) ([]byte, error) {
 	f := &h.fifos[conn][p]
-	if *f == nil {
-		*f = aligned(h.layout.BuffSize[p])
+	if *f != nil {
+		return *f, nil
 	}
-	return *f
+	var err error
+	if *f, err = fresh(h.layout.BuffSize[p]); err != nil {
+		return nil, fmt.Errorf("FIFO of %d bytes: %w", h.layout.BuffSize[p], err)
+	}
+	return *f, nil
 }
 
 func (h *heap) alloc(size int64) ([]byte, error) {
-	if size != int64(int(size)) {
-		return nil, fmt.Errorf("buffer of %d bytes: more than this machine can address", size)
+	if size > maxBuffer {
+		return nil, fmt.Errorf("buffer of %d bytes: want at most %d", size, int64(maxBuffer))
 	}
-	return aligned(int(size)), nil
+	b, err := fresh(int(size))
+	if err != nil {
+		return nil, fmt.Errorf("buffer of %d bytes: %w", size, err)
+	}
+	return b, nil
 }
 
-func (h *heap) free([]byte) {}
+// maxBuffer is more than any machine has.
+const maxBuffer = 1 << 46
 
-func (h *heap) close() error { return nil }
+func (h *heap) free(b []byte) { discard(b) }
+
+func (h *heap) close() error {
+	for _, conn := range h.fifos {
+		for _, f := range conn {
+			discard(f)
+		}
+	}
+	h.fifos = nil
+	return nil
+}
 
 // aligned makes a zeroed slice that starts at a multiple of 256 bytes.
 func aligned(size int) []byte {

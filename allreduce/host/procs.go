@@ -169,12 +169,11 @@ func Serve(r *launch.Rank) error {
 		futexWake(&e.ctl.board.run)
 	})
 	defer leave()
-	e.serve(r)
-	return nil
+	return e.serve(r)
 }
 
 // serve takes part in run after run.
-func (e *engine) serve(r *launch.Rank) {
+func (e *engine) serve(r *launch.Rank) error {
 	board, g := e.ctl.board, e.mem.(*segment)
 	plan := &allreduce.Plan{Layout: e.layout}
 	seen := board.run.Load()
@@ -182,7 +181,7 @@ func (e *engine) serve(r *launch.Rank) {
 	for {
 		for board.run.Load() == seen {
 			if r.Context().Err() != nil {
-				return
+				return nil
 			}
 			futexWait(&board.run, seen, nap)
 		}
@@ -190,7 +189,9 @@ func (e *engine) serve(r *launch.Rank) {
 		s := scribe{words: g.command()}
 		s.hear(plan, &e.spans, e.shape.ranks, g.bytes)
 		e.plan = plan
-		e.prepare(plan)
+		if err := e.prepare(plan); err != nil {
+			return err
+		}
 		e.partake(r.Number)
 	}
 }

@@ -87,13 +87,13 @@ func (g *segment) command() []uint64 {
 	return words(g.bytes[g.places.command:][:commandBytes])
 }
 
-func (g *segment) fifo(conn int, p allreduce.Proto) []byte {
+func (g *segment) fifo(conn int, p allreduce.Proto) ([]byte, error) {
 	at := g.places.fifos + conn*g.places.perConn + g.places.fifo[p]
 	end := g.places.fifos + (conn+1)*g.places.perConn
 	if int(p)+1 < len(g.places.fifo) {
 		end = g.places.fifos + conn*g.places.perConn + g.places.fifo[p+1]
 	}
-	return g.bytes[at:end:end]
+	return g.bytes[at:end:end], nil
 }
 
 // extent is a stretch of the segment.
