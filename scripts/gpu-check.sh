@@ -37,11 +37,15 @@ for p in "$@"; do
     done
     ;;
   compare) # with NCCL in the same process; RINGTOPO_NCCL is its library
-    for how in graph graph,inplace stream graph,bfloat16 graph,float16; do
-      (cd allreduce/nccl && RINGTOPO_COMPARE=$how timeout -k 5 100 "$bin/nccl.test" -test.v -test.run 'TestCompare') >>"$out/compare.log" 2>&1
-      echo "compare $how: exit $?"
+    for how in ${RINGTOPO_HOW:-graph graph,inplace stream graph,bfloat16 graph,float16}; do
+      short=
+      [ "$how" = graph ] || short=-test.short
+      begin=$SECONDS
+      (cd allreduce/nccl && RINGTOPO_COMPARE=$how timeout -k 5 60 "$bin/nccl.test" -test.v $short -test.timeout 55s -test.run 'TestCompare') >>"$out/compare.log" 2>&1
+      echo "compare $how: exit $? after $((SECONDS - begin)) s"
     done
     ;;
+  procs) part procs 90 'TestProcess' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   nccl) (cd allreduce/nccl && timeout -k 5 60 "$bin/nccl.test" -test.v -test.run 'TestNCCL') >>"$out/nccl.log" 2>&1; echo "nccl: exit $?" ;;
   sanitize)
     for tool in memcheck racecheck; do

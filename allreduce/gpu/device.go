@@ -24,7 +24,7 @@ type device struct {
 	reports     cuda.Ptr   // the same shape, reportWire; the direct algorithms' by block
 	tables      cuda.Ptr   // works beyond the first, and parts
 	direct      directMemory
-	launches    []launch // of the run at hand
+	launches    []dispatch // of the run at hand
 	owned       []cuda.Ptr
 }
 

@@ -120,7 +120,7 @@ func (e *Executor) growDirect(scratch int64) error {
 
 // prepareDirect makes the launches of one work: several where the message is
 // larger than the memory that ranks receive into.
-func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args) (list []launch, err error) {
+func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args) (list []dispatch, err error) {
 	if w.Count == 0 {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 		if err := d.fits(f, g, len(d.ranks)); err != nil {
 			return nil, err
 		}
-		list = append(list, launch{algo: w.Algo, function: f, grid: g, direct: l, launchDirect: start})
+		list = append(list, dispatch{algo: w.Algo, function: f, grid: g, direct: l, launchDirect: start})
 	}
 	return list, nil
 }

@@ -18,6 +18,12 @@ func (e *Executor) execute(ctx context.Context) (time.Duration, error) {
 	e.control.abort().Store(0)
 	stop := context.AfterFunc(ctx, func() { e.control.abort().Store(1) })
 	defer stop()
+	if e.group != nil {
+		defer e.group.watch(e.control)()
+		if err := e.group.meet(ctx, e.opts.Fault); err != nil {
+			return 0, err
+		}
+	}
 
 	var ready, done sync.WaitGroup
 	errs := make([]error, len(e.devices))
@@ -120,6 +126,9 @@ func (e *Executor) outcome(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if e.group != nil && e.group.job.Context().Err() != nil {
+		return context.Cause(e.group.job.Context())
 	}
 	stalls, err := e.stalls()
 	if err != nil {

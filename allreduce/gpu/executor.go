@@ -127,7 +127,7 @@ func (e *Executor) Can(a allreduce.Algo, p allreduce.Proto) error {
 	case int(p) >= allreduce.NumProtos:
 		reason = "unknown protocol"
 	case a == allreduce.Ring && p == allreduce.LL128:
-		reason = e.reach.lineTrouble(e)
+		reason = e.lineTrouble()
 	case a == allreduce.Ring:
 	case a == allreduce.OneShot || a == allreduce.TwoShot:
 		reason = e.directTrouble(a, p)
@@ -176,6 +176,9 @@ func (e *Executor) Close() error {
 	var errs []error
 	for b := range e.buffers {
 		errs = append(errs, b.Free())
+	}
+	if e.group != nil && len(e.devices) > 0 {
+		errs = append(errs, e.group.leave(e.devices[0]))
 	}
 	errs = append(errs, e.release())
 	for _, d := range e.devices {

@@ -273,14 +273,18 @@ func TestTooManyBlocks(t *testing.T) {
 	t.Log(err)
 }
 
-// TestSoak runs calls of mixed sizes back to back without a pause. The number
-// of calls comes from RINGTOPO_SOAK.
+// soakCalls is how many calls a soak makes; RINGTOPO_SOAK says it.
+func soakCalls() int {
+	if n, err := strconv.Atoi(os.Getenv("RINGTOPO_SOAK")); err == nil {
+		return n
+	}
+	return 500
+}
+
+// TestSoak runs calls of mixed sizes back to back without a pause.
 func TestSoak(t *testing.T) {
 	needGPU(t)
-	calls, _ := strconv.Atoi(os.Getenv("RINGTOPO_SOAK"))
-	if calls == 0 {
-		calls = 500
-	}
+	calls := soakCalls()
 	n := max(2, len(driver.Devices()))
 	pl := planner(t, layout(n, 4))
 	ex := open(t, pl.Layout(), gpu.Options{})

@@ -9,8 +9,8 @@ import (
 	"github.com/ringtopo/ringtopo/cuda/kernels"
 )
 
-// launch is one kernel launch of a run on one device.
-type launch struct {
+// dispatch is one kernel launch of a run on one device.
+type dispatch struct {
 	algo     allreduce.Algo
 	function *cuda.Function
 	grid     cuda.Grid
@@ -21,7 +21,7 @@ type launch struct {
 	launchDirect func(*cuda.Function, *cuda.Stream, cuda.Grid, *[880]byte) error
 }
 
-func (l *launch) enqueue(s *cuda.Stream) error {
+func (l *dispatch) enqueue(s *cuda.Stream) error {
 	if l.ring != nil {
 		return l.launchRing(l.function, s, l.grid, (*[560]byte)(bytesOf(l.ring)))
 	}
@@ -71,7 +71,7 @@ func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
 // prepareDevice makes one launch for each stretch of works of one type and
 // protocol: a kernel knows one of each only.
 // What does not fit into a launch's parameter goes to device memory at tables.
-func (e *Executor) prepareDevice(d *device, list []launch, tables cuda.Ptr, p *allreduce.Plan, args []allreduce.Args) ([]launch, error) {
+func (e *Executor) prepareDevice(d *device, list []dispatch, tables cuda.Ptr, p *allreduce.Plan, args []allreduce.Args) ([]dispatch, error) {
 	t := table{base: tables}
 	for i := 0; i < len(p.Works); {
 		if p.Works[i].Algo.Direct() {
@@ -98,11 +98,11 @@ func (e *Executor) prepareDevice(d *device, list []launch, tables cuda.Ptr, p *a
 }
 
 // prepareRing makes the launch of works [from, to).
-func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Args, from, to int, t *table) (launch, error) {
+func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Args, from, to int, t *table) (dispatch, error) {
 	kernel := ringKernels[p.Works[from].Proto]
 	f, err := d.function(kernels.ModuleRing, p.Works[from].DType.String(), kernel.entry)
 	if err != nil {
-		return launch{}, err
+		return dispatch{}, err
 	}
 	l := &launchWire{channels: uint64(d.channels), reports: uint64(d.reports), abort: e.control.abortPtr(),
 		mask: p.Mask, timeoutNs: uint64(e.opts.Limit.Nanoseconds()), nRanks: uint32(e.layout.NRanks),
@@ -112,13 +112,13 @@ func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Ar
 	}
 	grid := cuda.Grid{Blocks: len(p.Channels()) * len(d.ranks), Threads: p.Threads, Cooperative: len(d.ranks) > 1}
 	if err := d.fits(f, grid, len(d.ranks)); err != nil {
-		return launch{}, err
+		return dispatch{}, err
 	}
 	var more []workWire
 	for i := from; i < to; i++ {
 		w, err := e.bind(d, &p.Works[i], &args[i], t)
 		if err != nil {
-			return launch{}, fmt.Errorf("work %d: %w", i, err)
+			return dispatch{}, fmt.Errorf("work %d: %w", i, err)
 		}
 		if i == from {
 			l.work = w
@@ -127,7 +127,7 @@ func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Ar
 		}
 	}
 	l.works = t.add(bytesOfAll(more))
-	return launch{algo: allreduce.Ring, function: f, grid: grid, ring: l, launchRing: kernel.launch}, nil
+	return dispatch{algo: allreduce.Ring, function: f, grid: grid, ring: l, launchRing: kernel.launch}, nil
 }
 
 // bind gives a work its buffers.

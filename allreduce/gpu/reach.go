@@ -172,7 +172,10 @@ func (e *Executor) way(from, to int) way {
 
 // lineTrouble is why LL128 is not safe here, empty if it is: its lines must
 // arrive whole and in order on every hop of every ring.
-func (r *reach) lineTrouble(e *Executor) string {
+func (e *Executor) lineTrouble() string {
+	if e.group != nil {
+		return e.group.trouble
+	}
 	for c, ring := range e.layout.Rings {
 		for i, from := range ring {
 			to := ring[(i+1)%len(ring)]

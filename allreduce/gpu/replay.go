@@ -23,7 +23,7 @@ type Replay struct {
 // replayPart is a device's share.
 type replayPart struct {
 	*device
-	launches []launch
+	launches []dispatch
 	tables   cuda.Ptr
 	graph    *cuda.Graph // nil: launches one by one
 }
@@ -100,6 +100,9 @@ func (r *Replay) Run(ctx context.Context, n int) (Pace, error) {
 	e.control.abort().Store(0)
 	stop := context.AfterFunc(ctx, func() { e.control.abort().Store(1) })
 	defer stop()
+	if e.group != nil {
+		defer e.group.watch(e.control)()
+	}
 	var ready, done sync.WaitGroup
 	errs := make([]error, len(r.parts))
 	paces := make([]Pace, len(r.parts))

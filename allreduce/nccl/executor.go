@@ -260,7 +260,15 @@ func (e *Executor) race(n int, gated bool, enqueue func(r int) error) (Pace, err
 			})
 		})
 	}
-	ready.Wait()
+	filled := make(chan struct{})
+	go func() {
+		ready.Wait()
+		close(filled)
+	}()
+	select {
+	case <-filled:
+	case <-time.After(time.Second): // a call that waits for its own queue must not wait for ever
+	}
 	(*atomic.Uint32)(unsafe.Pointer(&e.gate.Bytes[0])).Store(e.epoch)
 	done.Wait()
 	if err := errors.Join(errs...); err != nil {

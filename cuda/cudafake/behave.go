@@ -31,6 +31,10 @@ func (d *Driver) behaveDevices(api *cuda.API) {
 	api.DeviceGet = func(dev *int32, ordinal int32) cuda.Result { *dev = ordinal; return 0 }
 	api.DeviceGetName = func(p *byte, n int32, dev int32) cuda.Result { write(p, n, "Fake GPU"); return 0 }
 	api.DeviceGetPCI = func(p *byte, n int32, dev int32) cuda.Result { write(p, n, busID(dev)); return 0 }
+	api.DeviceGetUUID = func(u *[16]byte, dev int32) cuda.Result {
+		u[0] = byte(dev + 1)
+		return 0
+	}
 	api.DeviceTotalMem = func(n *uint64, dev int32) cuda.Result { *n = uint64(d.Memory); return 0 }
 	api.DeviceAttribute = func(v *int32, a cuda.Attribute, dev int32) cuda.Result {
 		*v = map[cuda.Attribute]int32{cuda.AttrSMs: int32(d.SMs), cuda.AttrMajor: int32(d.Major), cuda.AttrCooperative: 1}[a]
