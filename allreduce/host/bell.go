@@ -9,6 +9,7 @@ import (
 type bells interface {
 	sleep(post int) // until wake, or a spurious return
 	wake(post int)
+	yield() // lets others run first
 }
 
 // chanBells are for goroutines. A token that nobody waits for makes a later
@@ -22,6 +23,8 @@ func newChanBells(n int) chanBells {
 	}
 	return b
 }
+
+func (b chanBells) yield() { runtime.Gosched() }
 
 func (b chanBells) sleep(post int) { <-b[post] }
 
@@ -58,7 +61,7 @@ func (w *worker) pause(n int) bool {
 	case n < w.spins:
 		return true
 	case n < w.spins+yields:
-		runtime.Gosched()
+		w.bells.yield()
 		return true
 	case w.ctl.abort.Load() != 0:
 		return false

@@ -23,3 +23,6 @@ func futexWait(word *atomic.Uint32, value uint32, d time.Duration) {
 func futexWake(word *atomic.Uint32) {
 	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWakeOp, math.MaxInt32, 0, 0, 0)
 }
+
+// yieldCPU lets another process run.
+func yieldCPU() { syscall.Syscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -75,6 +76,12 @@ func (b *futexBells) word(post int) *atomic.Uint32 {
 		return &b.ctl.board.asleep
 	}
 	return &b.ctl.posts[post].asleep
+}
+
+// yield lets other processes run, and this one's other workers.
+func (b *futexBells) yield() {
+	runtime.Gosched()
+	yieldCPU()
 }
 
 func (b *futexBells) sleep(post int) { futexWait(b.word(post), 1, nap) }
