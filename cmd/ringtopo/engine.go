@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/gpu"
 	"github.com/ringtopo/ringtopo/allreduce/host"
 	"github.com/ringtopo/ringtopo/internal/job"
 )
@@ -48,15 +49,16 @@ type engine struct {
 
 // engineOptions are what engineFlags say, understood.
 type engineOptions struct {
-	procs bool
-	limit time.Duration
-	fault allreduce.Fault
+	procs   bool
+	limit   time.Duration
+	fault   allreduce.Fault
+	devices []int // ordinal of each rank's GPU, where the machine is this one
 }
 
 // engines lists all, the best first: auto takes the first that is usable.
 func engines() []engine {
 	return []engine{
-		{"gpu", notBuilt("gpu"), nil},
+		{"gpu", gpu.Usable, openGPU},
 		{"nccl", notBuilt("nccl"), nil},
 		{"host", func() error { return nil }, openHost},
 	}
@@ -87,6 +89,13 @@ func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor,
 		return host.NewProcs(l, opt, a.err)
 	}
 	return host.New(l, opt)
+}
+
+func openGPU(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+	if o.procs {
+		return nil, usage("--procs goes with --engine host: all GPUs of a machine are driven from one process")
+	}
+	return gpu.New(l, gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices})
 }
 
 // choose finds the engine that the flags ask for. On auto a GPU is used only

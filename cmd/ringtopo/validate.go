@@ -64,7 +64,7 @@ together.`,
 		},
 	}
 	c.machine = a.addMachineFlags(cmd)
-	c.plan = a.addPlanFlags(cmd, c.machine, "4MiB")
+	c.plan = a.addPlanFlags(cmd, c.machine, "4MiB") // on GPUs more
 	c.engine = a.addEngineFlags(cmd)
 	c.out = a.addOutput(cmd, "table", "json", "yaml", "csv", "markdown")
 	fl := cmd.Flags()
@@ -128,6 +128,9 @@ func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	if v.engine, err = c.engine.choose(c.machine); err != nil {
 		return nil, err
 	}
+	if v.engine.name != "host" && !c.hasBytes {
+		c.plan.bytes = []string{"64MiB"} // enough to see what links carry
+	}
 	if err := v.checkFault(); err != nil {
 		return nil, err
 	}
@@ -147,6 +150,11 @@ func (a *app) validated(c *validateCommand, v *validator) (*connect.Comm, error)
 		var err error
 		if j, err = a.newJob(c.machine); err != nil {
 			return nil, err
+		}
+	}
+	if j != nil && slices.Equal(c.machine.machines, []string{job.Auto}) {
+		for rank := range j.Comm.NRanks {
+			v.options.devices = append(v.options.devices, j.GPU(rank).GPU.Dev)
 		}
 	}
 	if c.ring == "" {
