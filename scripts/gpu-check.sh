@@ -29,6 +29,8 @@ for p in "$@"; do
   soak) part soak 90 'TestSoak' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   ring) part ring 150 'TestSweep' RINGTOPO_SWEEP=ring ;;
   direct) part direct 120 'TestSweep' RINGTOPO_SWEEP=direct ;;
+  curves) part curves 100 'TestSweep' RINGTOPO_SWEEP=curves ;;
+  rings) part rings 60 'TestKnownRings' ;;
   tune) part tune 120 'TestSweep' RINGTOPO_SWEEP=tune ;;
   variants) # of kernels that were built for a comparison
     for b in "$bin"/gpu*.test; do

@@ -342,3 +342,38 @@ func TestPeers(t *testing.T) {
 		t.Error("data arrived wrong")
 	}
 }
+
+// knownRings are those that NCCL makes of well-known machines: four V100 with two
+// links between each pair, a DGX-1V, and eight GPUs behind switches.
+var knownRings = map[string][][]int{
+	"v100x4": {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 3, 1}, {0, 2, 1, 3}, {0, 3, 1, 2}, {0, 3, 2, 1}},
+	"dgx-1v": {{0, 1, 2, 3, 7, 5, 6, 4}, {0, 4, 6, 5, 7, 3, 2, 1}, {0, 2, 6, 7, 4, 5, 1, 3}, {0, 3, 1, 5, 4, 7, 6, 2}, {0, 3, 2, 1, 5, 6, 7, 4}, {0, 4, 7, 6, 5, 1, 2, 3}},
+	"switch": {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 7, 6, 5, 4, 3, 2, 1}},
+}
+
+// Every ring alone and all together, with several ranks on a GPU.
+func TestKnownRings(t *testing.T) {
+	needGPU(t)
+	for name, rings := range knownRings {
+		for only := -1; only < len(rings); only++ {
+			var opts []plan.Option
+			if only >= 0 {
+				opts = append(opts, plan.OnChannels([]int{only}))
+			}
+			pl := planner(t, &allreduce.Layout{NRanks: len(rings[0]), Rings: rings, BuffSize: allreduce.DefaultBuffSize()}, opts...)
+			ex := open(t, pl.Layout(), gpu.Options{})
+			for _, proto := range allreduce.Protos() {
+				for _, count := range []int64{1, 1000, 1 << 20} {
+					p := planOne(t, pl, plan.Task{Count: count, DType: allreduce.Float32}, allreduce.Ring, proto)
+					if err := executortest.RunPlan(ex, p, verify.Options{Seed: uint64(count)}, 1); err != nil {
+						t.Errorf("%s ring %d %s %d: %v", name, only, proto, count, err)
+					}
+				}
+			}
+			if err := ex.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		t.Logf("%s: %d rings alone and all together, on %d GPUs", name, len(rings), len(driver.Devices()))
+	}
+}

@@ -24,6 +24,8 @@ type sweep struct {
 	channels int
 	options  gpu.Options
 	label    string
+	buffer   int // of Simple; 0: the default
+	threads  int // of a block that copy; 0: as planned
 }
 
 // TestSweep measures. It runs where RINGTOPO_SWEEP names the sweeps: ring,
@@ -37,28 +39,31 @@ func TestSweep(t *testing.T) {
 	var rows []sweep
 	if strings.Contains(wanted, "ring") {
 		rows = append(rows,
-			sweep{allreduce.Ring, allreduce.LL, 8, 16 << 20, 8, 24, gpu.Options{}, ""},
-			sweep{allreduce.Ring, allreduce.LL128, 8, 512 << 20, 8, 24, gpu.Options{}, ""},
-			sweep{allreduce.Ring, allreduce.Simple, 8, 1 << 30, 8, 24, gpu.Options{}, ""},
-			sweep{allreduce.Ring, allreduce.Simple, 1 << 20, 256 << 20, 16, 24, gpu.Options{NoDirect: true}, "fifo"})
+			sweep{algo: allreduce.Ring, proto: allreduce.LL, from: 8, to: 16 << 20, factor: 8, channels: 24, options: gpu.Options{}, label: ""},
+			sweep{algo: allreduce.Ring, proto: allreduce.LL128, from: 8, to: 512 << 20, factor: 8, channels: 24, options: gpu.Options{}, label: ""},
+			sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 8, to: 1 << 30, factor: 8, channels: 24, options: gpu.Options{}, label: ""},
+			sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 1 << 20, to: 256 << 20, factor: 16, channels: 24, options: gpu.Options{NoDirect: true}, label: "fifo"})
 	}
 	if strings.Contains(wanted, "direct") {
 		rows = append(rows,
-			sweep{allreduce.OneShot, allreduce.LL, 8, 512 << 10, 2, 1, gpu.Options{}, ""},
-			sweep{allreduce.TwoShot, allreduce.Simple, 128 << 10, 1 << 30, 2, 1, gpu.Options{}, ""})
+			sweep{algo: allreduce.OneShot, proto: allreduce.LL, from: 8, to: 512 << 10, factor: 2, channels: 1, options: gpu.Options{}, label: ""},
+			sweep{algo: allreduce.TwoShot, proto: allreduce.Simple, from: 128 << 10, to: 1 << 30, factor: 2, channels: 1, options: gpu.Options{}, label: ""})
 	}
 	if strings.Contains(wanted, "tune") {
 		for _, threads := range []int{128, 256, 384, 512} {
 			o := gpu.Options{Direct: gpu.DirectTuning{Threads: threads}}
-			rows = append(rows, sweep{allreduce.OneShot, allreduce.LL, 2 << 10, 64 << 10, 2, 1, o, fmt.Sprintf("%d threads", threads)})
+			rows = append(rows, sweep{algo: allreduce.OneShot, proto: allreduce.LL, from: 2 << 10, to: 64 << 10, factor: 2, channels: 1, options: o, label: fmt.Sprintf("%d threads", threads)})
 		}
 		for _, blocks := range []int{48, 64, 96} {
 			o := gpu.Options{Direct: gpu.DirectTuning{Blocks: blocks}}
-			rows = append(rows, sweep{allreduce.TwoShot, allreduce.Simple, 1 << 20, 4 << 20, 2, 1, o, fmt.Sprintf("%d blocks", blocks)})
+			rows = append(rows, sweep{algo: allreduce.TwoShot, proto: allreduce.Simple, from: 1 << 20, to: 4 << 20, factor: 2, channels: 1, options: o, label: fmt.Sprintf("%d blocks", blocks)})
 		}
 	}
 	if strings.Contains(wanted, "simple") {
-		rows = append(rows, sweep{allreduce.Ring, allreduce.Simple, 16 << 20, 1 << 30, 8, 24, gpu.Options{}, "variant"})
+		rows = append(rows, sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 16 << 20, to: 1 << 30, factor: 8, channels: 24, options: gpu.Options{}, label: "variant"})
+	}
+	if strings.Contains(wanted, "curves") {
+		rows = append(rows, curves()...)
 	}
 	t.Logf("%-8s %-7s %12s %10s %10s %10s", "algo", "proto", "bytes", "us", "GB/s", "host us")
 	for _, r := range rows {
@@ -68,12 +73,43 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// curves are the known experiments: channels, buffers, threads.
+func curves() (rows []sweep) {
+	for _, channels := range []int{1, 2, 4, 8, 12, 24} {
+		for proto, most := range map[allreduce.Proto]int64{allreduce.LL: 16 << 20, allreduce.LL128: 256 << 20, allreduce.Simple: 256 << 20} {
+			rows = append(rows, sweep{algo: allreduce.Ring, proto: proto, from: 64 << 10, to: most, factor: 16, channels: channels})
+		}
+	}
+	for _, kib := range []int{64, 256, 1024, 4096, 16384} {
+		rows = append(rows, sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 16 << 20, to: 256 << 20, factor: 16, channels: 24,
+			buffer: kib << 10, label: fmt.Sprintf("buffer %d KiB", kib)})
+	}
+	for _, threads := range []int{64, 128, 256, 512} {
+		rows = append(rows, sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 16 << 20, to: 256 << 20, factor: 16, channels: 24, threads: threads})
+	}
+	return rows
+}
+
+// reshape gives the blocks of a plan another size.
+func reshape(p *allreduce.Plan, threads int) {
+	if threads > 0 {
+		p.Threads = threads + 32 // a warp that posts
+		p.Works[0].Threads = p.Threads
+	}
+}
+
 // measure replays one message by graphs, and checks the bits before and after.
 func measure(t *testing.T, r sweep, bytes int64) {
 	t.Helper()
-	pl := planner(t, layout(2, r.channels))
+	l := layout(2, r.channels)
+	if r.buffer > 0 {
+		l.BuffSize[allreduce.Simple] = r.buffer
+	}
+	pl := planner(t, l)
 	p := planOne(t, pl, plan.Task{Count: bytes / 4, DType: allreduce.Float32}, r.algo, r.proto)
+	reshape(p, r.threads)
 	ex := open(t, pl.Layout(), r.options)
+	defer ex.Close()
 	trial, err := verify.NewTrial(ex, p, verify.Options{Seed: 9})
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/cuda"
@@ -39,8 +37,6 @@ type Executor struct {
 	opts    Options
 	api     *API
 	ranks   []*rank
-	gate    *cuda.HostMemory
-	epoch   uint32
 	buffers map[*buffer]struct{}
 	broken  error
 	closed  bool
@@ -120,13 +116,6 @@ func (e *Executor) open() error {
 		if err := k.Do(k.set); err != nil {
 			return err
 		}
-	}
-	first := e.ranks[0]
-	if err := first.Do(func() (err error) {
-		e.gate, err = first.AllocHost(128)
-		return err
-	}); err != nil {
-		return err
 	}
 	comms := make([]uintptr, len(e.ranks))
 	err := onOwnThread(func() error {
@@ -227,7 +216,7 @@ func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 	if err := ctx.Err(); err != nil {
 		return allreduce.Timing{}, err
 	}
-	pace, err := e.race(1, false, func(r int) error { return e.call(r, p, args) })
+	pace, err := e.race(1, func(r int) error { return e.call(r, p, args) })
 	return allreduce.Timing{Elapsed: pace.Device}, err
 }
 
@@ -237,39 +226,24 @@ type Pace struct {
 	Host   time.Duration // the host's time to enqueue
 }
 
-// race has every rank's thread enqueue n times and wait for the end. Behind the
-// gate all queues start together when they are full; else they start at once.
-func (e *Executor) race(n int, gated bool, enqueue func(r int) error) (Pace, error) {
+// race has every rank's thread enqueue n times and wait for the end.
+func (e *Executor) race(n int, enqueue func(r int) error) (Pace, error) {
 	if e.broken != nil {
 		return Pace{}, e.broken
 	}
-	e.epoch++
 	paces := make([]Pace, len(e.ranks))
 	errs := make([]error, len(e.ranks))
-	var ready, done sync.WaitGroup
+	var done sync.WaitGroup
 	for r, k := range e.ranks {
-		ready.Add(1)
 		done.Go(func() {
 			errs[r] = k.Do(func() error {
-				err := e.queue(k, n, gated, &paces[r], func() error { return enqueue(r) })
-				ready.Done()
-				if err != nil {
+				if err := k.queue(n, &paces[r], func() error { return enqueue(r) }); err != nil {
 					return err
 				}
 				return k.await(e.opts.Limit, &paces[r])
 			})
 		})
 	}
-	filled := make(chan struct{})
-	go func() {
-		ready.Wait()
-		close(filled)
-	}()
-	select {
-	case <-filled:
-	case <-time.After(time.Second): // a call that waits for its own queue must not wait for ever
-	}
-	(*atomic.Uint32)(unsafe.Pointer(&e.gate.Bytes[0])).Store(e.epoch)
 	done.Wait()
 	if err := errors.Join(errs...); err != nil {
 		e.broken = fmt.Errorf("NCCL executor: after %w: only Close may follow", err)
@@ -282,12 +256,7 @@ func (e *Executor) race(n int, gated bool, enqueue func(r int) error) (Pace, err
 	return Pace{p.Device / time.Duration(n), p.Host / time.Duration(n)}, nil
 }
 
-func (e *Executor) queue(k *rank, n int, gated bool, p *Pace, enqueue func() error) error {
-	if gated {
-		if _, err := k.stream.WaitValue(e.gate.Ptr, e.epoch); err != nil {
-			return err
-		}
-	}
+func (k *rank) queue(n int, p *Pace, enqueue func() error) error {
 	if err := k.start.Record(k.stream); err != nil {
 		return err
 	}
@@ -333,9 +302,6 @@ func (e *Executor) Close() error {
 		if k.comm != 0 {
 			errs = append(errs, k.Do(func() error { return e.api.check("ncclCommDestroy", e.api.CommDestroy(k.comm), 0) }))
 		}
-	}
-	if e.gate != nil {
-		errs = append(errs, e.ranks[0].Do(func() error { return e.ranks[0].FreeHost(e.gate) }))
 	}
 	for _, k := range e.ranks {
 		errs = append(errs, k.Do(k.unset), k.Context.Close())
