@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -25,12 +26,20 @@ func build(t *testing.T, name string, dtype int) string {
 	return bin
 }
 
+// some gives the first only, unless the long tests are wanted.
+func some(types ...int) []int {
+	if os.Getenv("RINGTOPO_TEST_FULL") == "" {
+		return types[:1]
+	}
+	return types
+}
+
 // seeds is how many schedules are tried.
 func seeds() int {
-	if testing.Short() {
+	if os.Getenv("RINGTOPO_TEST_FULL") == "" {
 		return 1
 	}
-	return 4
+	return 6
 }
 
 func run(bin string, args ...any) (string, int) {
@@ -48,7 +57,7 @@ func run(bin string, args ...any) (string, int) {
 // Random rings, protocols, parts, sizes, alignments and schedules of threads;
 // two groups of works on the same connections in each run.
 func TestModelOfRing(t *testing.T) {
-	for _, dtype := range []int{0, 7} {
+	for _, dtype := range some(7, 0, 6) {
 		bin := build(t, "ring", dtype)
 		for seed := range seeds() {
 			for ranks := 1; ranks <= 4; ranks++ {
@@ -79,7 +88,7 @@ func TestModelOfFaults(t *testing.T) {
 
 // Half of the runs start just before the flags' values return.
 func TestModelOfDirect(t *testing.T) {
-	for _, dtype := range []int{2, 7} {
+	for _, dtype := range some(7, 2) {
 		bin := build(t, "direct", dtype)
 		for seed := range seeds() {
 			for _, ranks := range []int{2, 3, 5} {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/ringtopo/ringtopo/cuda/kernels/internal/source"
 )
 
 // entry is a kernel in PTX.
@@ -54,9 +52,6 @@ func parseEntries(ptx []byte) ([]entry, error) {
 	}
 	return list, nil
 }
-
-// sourceHash covers all sources: a header can change any module.
-func sourceHash(dir string) (string, error) { return source.Hash(dir) }
 
 // goName turns ring_ll128 into RingLL128.
 func goName(entry string) string {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ringtopo/ringtopo/cuda/kernels/internal/source"
 )
 
 // sources are the modules; typed ones are compiled for every element type.
@@ -33,8 +35,13 @@ func main() {
 	clang := flag.String("clang", "clang-19", "compiler")
 	dir := flag.String("dir", ".", "folder of package kernels")
 	check := flag.Bool("check", false, "compare with the committed files instead of writing")
+	only := flag.String("only", "", "with -check: this module alone, such as ring_float32")
 	flag.Parse()
-	files, err := build(*clang, *dir)
+	if *only != "" && !*check {
+		fmt.Fprintln(os.Stderr, "gen: -only goes with -check")
+		os.Exit(2)
+	}
+	files, err := build(*clang, *dir, *only)
 	if err == nil {
 		err = finish(*dir, files, *check)
 	}
@@ -44,15 +51,39 @@ func main() {
 	}
 }
 
-// build makes all generated files, by path inside the package.
-func build(clang, dir string) (map[string][]byte, error) {
+// build makes all generated files, by path inside the package, or the PTX of one
+// module alone.
+func build(clang, dir, only string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	var entries []entry
+	entries, err := buildModules(clang, dir, only, files)
+	if err != nil {
+		return nil, err
+	}
+	if only != "" {
+		if len(files) == 0 {
+			return nil, fmt.Errorf("no module %s", only)
+		}
+		return files, nil
+	}
+	hash, err := source.Hash(filepath.Join(dir, "src"))
+	if err != nil {
+		return nil, err
+	}
+	files["generated.go"], err = writeGo(entries, hash)
+	return files, err
+}
+
+// buildModules adds the PTX of modules to files and lists their kernels, which
+// must have the same parameters for every type.
+func buildModules(clang, dir, only string, files map[string][]byte) (entries []entry, err error) {
 	for _, s := range sources {
 		for i, t := range types {
 			name := s.name + "_" + t
 			if !s.typed {
 				name = s.name
+			}
+			if only != "" && only != name {
+				continue
 			}
 			ptx, err := compile(clang, filepath.Join(dir, "src", s.name+".cu"), i)
 			if err != nil {
@@ -62,7 +93,7 @@ func build(clang, dir string) (map[string][]byte, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			if i == 0 {
+			if i == 0 || only != "" {
 				entries = append(entries, found...)
 			} else if !slices.EqualFunc(entries[len(entries)-len(found):], found, entry.equal) {
 				return nil, fmt.Errorf("%s: its parameters differ from those of %s", name, types[0])
@@ -73,13 +104,7 @@ func build(clang, dir string) (map[string][]byte, error) {
 			}
 		}
 	}
-	hash, err := sourceHash(filepath.Join(dir, "src"))
-	if err != nil {
-		return nil, err
-	}
-	code, err := writeGo(entries, hash)
-	files["generated.go"] = code
-	return files, err
+	return entries, nil
 }
 
 func compile(clang, source string, dtype int) ([]byte, error) {
@@ -114,7 +139,7 @@ func finish(dir string, files map[string][]byte, check bool) error {
 		return err
 	}
 	for _, path := range old {
-		if _, ok := files["ptx/"+filepath.Base(path)]; !ok && check {
+		if _, ok := files["ptx/"+filepath.Base(path)]; !ok && check && files["generated.go"] != nil {
 			return fmt.Errorf("%s is not generated any more", path)
 		}
 	}
