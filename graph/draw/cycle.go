@@ -17,7 +17,7 @@ const (
 	cycleApart  = 30. // least distance between labels along the circle
 	cycleMargin = 20. // around a circle with its labels
 	cycleLeast  = 84. // radius of the smallest circle, for the title inside
-	cycleTwo    = 70. // from the middle to the lines of a ring of two
+	cycleTwo    = 14. // from the title to the lines of a ring of two
 )
 
 // Cycles draws each ring as a circle of its GPUs, rank 0 or the first rank on
@@ -52,6 +52,7 @@ type circle struct {
 	places  map[int]gpuPlace
 	hops    []cycleHop
 	radius  float64 // of the GPUs' middles
+	titleW  float64 // width of the title in the middle
 	reach   point   // from the middle to the outermost labels
 	middle  point
 }
@@ -77,7 +78,8 @@ func (c *circle) measure() error {
 		widest, highest = max(widest, h.width()), max(highest, h.height())
 	}
 	n := float64(len(c.hops))
-	c.radius = max((widest+cycleApart)*n/(2*math.Pi), cycleLeast)
+	c.titleW = boldWidth(c.overlay.Title, ringSize) + 2*textMargin
+	c.radius = max((widest+cycleApart)*n/(2*math.Pi), cycleLeast, c.titleW/2+cycleNodeW/2+2*textMargin)
 	c.reach = point{
 		c.radius + cycleNodeW/2 + widest + cycleMargin,
 		c.radius + cycleNodeH/2 + highest + cycleMargin,
@@ -196,16 +198,16 @@ func (c *circle) id(rank int) string { return fmt.Sprintf("c%d r%d", c.index, ra
 func (c *circle) title() box {
 	slowest := slices.MinFunc(c.hops, func(a, b cycleHop) int { return cmp.Compare(a.bw, b.bw) })
 	look := c.overlay.look(c.index)
-	const w, h = 130., 60.
+	const h = 60.
 	where := fmt.Sprintf("%d machines", len(c.hosts))
 	if len(c.hosts) == 1 {
 		where = c.hosts[0].Name
 	}
 	return box{
 		id: fmt.Sprintf("c%d title", c.index), tip: c.overlay.cycle(), fill: "#ffffff", stroke: "#ffffff",
-		area: around(c.middle, w, h),
+		area: around(c.middle, max(c.titleW, 2*(cycleLeast-cycleNodeW/2)-2*textMargin), h),
 		lines: []line{
-			{c.overlay.Title, titleSize + 2, true, look.color},
+			{c.overlay.Title, ringSize, true, look.color},
 			{size: 4}, // Graphviz sets small lines close below large ones
 			{where, smallSize, false, softInk},
 			{"slowest hop " + gbps(slowest.bw), smallSize, false, softInk},
@@ -245,7 +247,7 @@ func (c *circle) hopWire(i int) wire {
 	}
 	if len(c.hops) == 2 {
 		side := float64(1 - 2*i) // the first hop leads down on the right, the second up on the left
-		x := c.middle.x + side*cycleTwo
+		x := c.middle.x + side*(max(c.titleW/2, cycleLeast-cycleNodeW/2)+cycleTwo)
 		w.parts = [][]point{{{a.x + side*cycleNodeW/2, a.y}, {x, a.y}, {x, b.y}, {b.x + side*cycleNodeW/2, b.y}}}
 		w.at = point{x + side*(h.width()/2+2*textMargin), c.middle.y}
 	}
@@ -264,7 +266,7 @@ func (c *circle) labelPlace(i int) point {
 	s, k := math.Sincos(2 * math.Pi * turn / float64(len(c.hops)))
 	from := math.Hypot(a.x+b.x-2*c.middle.x, a.y+b.y-2*c.middle.y)/2 +
 		(math.Abs(s)*h.width()+math.Abs(k)*h.height())/2 + arrowUnit*arrowScale(hopWidth(h.bw))/3
-	for out := textMargin; ; out++ {
+	for out := 2 * textMargin; ; out++ {
 		at := c.at(turn, from+out)
 		text := around(at, h.width()+2*textMargin, h.height()+2*textMargin)
 		if !text.covers(around(a, cycleNodeW, cycleNodeH)) && !text.covers(around(b, cycleNodeW, cycleNodeH)) {

@@ -10,6 +10,7 @@ import (
 
 // Text sizes in points: whole ones, for Graphviz cuts off fractions.
 const (
+	ringSize  = 15. // of a circle's title
 	titleSize = 13.
 	nameSize  = 12.
 	nicSize   = 10.
