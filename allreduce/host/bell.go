@@ -51,8 +51,12 @@ func (e *engine) wakeAll() {
 	}
 }
 
-// yields is how often a worker lets others run before it sleeps.
-const yields = 16
+// How often a worker lets others run before it sleeps. Between processes more:
+// to wake one costs far more than to wake a goroutine.
+const (
+	localYields  = 16
+	remoteYields = 50
+)
 
 // pause passes the time between the n-th look at something and the next, n from
 // 0. It says false when the run is aborted.
@@ -60,7 +64,7 @@ func (w *worker) pause(n int) bool {
 	switch {
 	case n < w.spins:
 		return true
-	case n < w.spins+yields:
+	case n < w.spins+w.yields:
 		w.bells.yield()
 		return true
 	case w.ctl.abort.Load() != 0:
@@ -82,7 +86,7 @@ func (w *worker) resume(n int) {
 		w.post.asleep.Store(0)
 		w.armed = false
 	}
-	if n > w.spins+yields {
+	if n > w.spins+w.yields {
 		w.post.place.Store(running)
 	}
 }

@@ -78,7 +78,7 @@ func (w *worker) awaitCredit(s *end, want uint64) bool {
 // pauseFor is pause; before it sleeps for the first time it tells its post what
 // it waits for.
 func (w *worker) pauseFor(n, peer int, kind allreduce.Wait, want, seen, base uint64) bool {
-	if n == w.spins+yields {
+	if n == w.spins+w.yields {
 		w.post.waitFor.Store(pack(peer, kind, w.work.Algo, w.work.Proto))
 		w.post.want.Store(want)
 		w.post.base.Store(base)

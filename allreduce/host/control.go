@@ -21,9 +21,10 @@ type board struct {
 	asleep atomic.Uint32
 	_      [120]byte
 	// run counts runs; a process starts one when it changes.
-	run   atomic.Uint32
-	ready atomic.Uint32 // processes that have started
-	_     [120]byte
+	run     atomic.Uint32
+	resting atomic.Int32  // processes that sleep until then
+	ready   atomic.Uint32 // processes that have started
+	_       [116]byte
 }
 
 // Places of a post's worker in a run.

@@ -17,7 +17,7 @@ const stretch = 1 << 20
 // in any cache.
 const streamFrom = 32 << 20
 
-func copyInto(dst, src []byte) { copy(dst, src) }
+func copyInto(dst, src, _ []byte) { copy(dst, src) }
 
 // runTwoShot reduces this rank's share of the part and writes it to all. A share
 // is read and written by one worker only, so in place is no case of its own.
@@ -32,13 +32,13 @@ func (w *worker) runTwoShot(work int, part *allreduce.Part) bool {
 	if w.work.Bytes()*int64(w.layout.NRanks) >= streamFrom {
 		put = stream
 	}
-	for at := from; at < to; at += block {
-		upto := min(at+block, to)
-		acc := w.acc[:upto-at]
+	for at := from; at < to; at += int64(len(w.wide)) {
+		upto := min(at+int64(len(w.wide)), to)
+		acc := w.wide[:upto-at]
 		w.gather(acc, work, at)
 		for i := range w.layout.NRanks {
 			if r := (w.rank + i) % w.layout.NRanks; i == 0 || !w.drops() {
-				put(w.spans.out(work, r)[at:upto], acc)
+				put(w.spans.out(work, r)[at:upto], acc, w.spans.in(work, r)[min(upto, to-1):])
 			}
 		}
 		if !w.stride(at-from, upto-from) {
@@ -72,9 +72,9 @@ func (w *worker) runOneShot(work int, part *allreduce.Part) bool {
 	if !w.mayGoOn(0) {
 		return false
 	}
-	for at := from; at < to; at += block {
-		upto := min(at+block, to)
-		acc := w.acc[:upto-at]
+	for at := from; at < to; at += int64(len(w.wide)) {
+		upto := min(at+int64(len(w.wide)), to)
+		acc := w.wide[:upto-at]
 		w.gather(acc, work, at)
 		if w.spans.shared[work] && !w.meet() {
 			return false

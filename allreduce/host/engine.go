@@ -22,12 +22,14 @@ type engine struct {
 	ready    []uint8          // per channel, the FIFOs that exist: a bit per kind and protocol
 	workers  []*worker        // by post; nil where another process runs it
 	threads  sync.WaitGroup
-	spins    int
+	spins    int // looks before the first yield
+	yields   int // yields before sleep
 	noDirect bool
 	kill     func() // ends this process, as an injected fault
 
-	plan  *allreduce.Plan // of the run at hand
-	spans spans
+	plan   *allreduce.Plan // of the run at hand
+	spans  spans
+	serial bool // a rank's workers run in turn
 }
 
 // newEngine connects a valid layout.
@@ -36,6 +38,7 @@ func newEngine(l *allreduce.Layout, mem memory, b bells) *engine {
 	e.ctl = newControl(e.shape, mem.control())
 	e.ready = make([]uint8, l.Channels())
 	e.workers = make([]*worker, e.shape.posts())
+	e.yields = localYields
 	if runtime.GOMAXPROCS(0) > 1 {
 		e.spins = 64
 	}
@@ -179,15 +182,42 @@ func (e *engine) active(p *allreduce.Plan) int {
 
 // begin starts those of them that live here.
 func (e *engine) begin(p *allreduce.Plan) {
+	e.serial = e.inTurn(p)
+	for rank := range e.shape.ranks {
+		if leader := e.lead(p, rank); leader != nil {
+			leader.start <- struct{}{}
+		}
+	}
+}
+
+// inTurn reports whether a rank's workers had better run one after the other:
+// those of direct algorithms do not wait for each other, and there are ranks
+// enough to keep all processors busy.
+func (e *engine) inTurn(p *allreduce.Plan) bool {
+	for i := range p.Works {
+		if !p.Works[i].Algo.Direct() {
+			return false
+		}
+	}
+	return e.shape.ranks >= runtime.NumCPU()
+}
+
+// lead starts a rank's workers but one, which it returns: the first of them all,
+// or of those that run in turn.
+func (e *engine) lead(p *allreduce.Plan, rank int) (leader *worker) {
 	for _, role := range e.rolesOf(p) {
 		for c := range e.shape.channels {
-			for rank := range e.shape.ranks {
-				if w := e.workers[e.shape.post(rank, c, role)]; p.Mask>>c&1 != 0 && w != nil {
-					w.start <- struct{}{}
-				}
+			w := e.workers[e.shape.post(rank, c, role)]
+			switch {
+			case w == nil || p.Mask>>c&1 == 0:
+			case leader == nil:
+				leader = w
+			case !e.serial:
+				w.start <- struct{}{}
 			}
 		}
 	}
+	return leader
 }
 
 // signOff tells that a worker is through with the run; the last one wakes the

@@ -25,4 +25,4 @@ func futexWake(word *atomic.Uint32) {
 }
 
 // yieldCPU lets another process run.
-func yieldCPU() { syscall.Syscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }
+func yieldCPU() { syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

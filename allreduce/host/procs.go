@@ -132,8 +132,11 @@ func (p *parent) begin(plan *allreduce.Plan) error {
 	if err := s.tell(plan, &p.engine.spans, p.segment.offset); err != nil {
 		return err
 	}
-	p.engine.ctl.board.run.Add(1)
-	futexWake(&p.engine.ctl.board.run)
+	b := p.engine.ctl.board
+	b.run.Add(1)
+	if b.resting.Load() > 0 {
+		futexWake(&b.run)
+	}
 	return nil
 }
 
@@ -141,7 +144,14 @@ func (p *parent) wait(ctx context.Context, d time.Duration) {
 	if ctx.Done() != nil {
 		d = min(d, 10*time.Millisecond) // a futex does not hear of it
 	}
-	futexWait(&p.engine.ctl.board.asleep, 1, d)
+	b := p.engine.ctl.board
+	for range remoteYields {
+		if b.asleep.Load() == 0 {
+			return
+		}
+		yieldCPU()
+	}
+	futexWait(&b.asleep, 1, d)
 }
 
 func (p *parent) lost() error { return p.job.Lost() }
@@ -161,13 +171,14 @@ func Serve(r *launch.Rank) error {
 	if len(r.Files) != 1 || s.Layout == nil || s.Layout.Validate() != nil || s.Layout.NRanks != r.Size {
 		return fmt.Errorf("set-up: %d files for %d ranks", len(r.Files), r.Size)
 	}
+	runtime.GOMAXPROCS(max(1, runtime.NumCPU()/r.Size))
 	sh := shape{s.Layout.NRanks, s.Layout.Channels()}
 	g, err := mapSegment(r.Files[0], placesOf(s.Layout, sh))
 	if err != nil {
 		return err
 	}
 	e := newEngine(s.Layout, g, nil)
-	e.bells = &futexBells{e.ctl}
+	e.bells, e.yields = &futexBells{e.ctl}, remoteYields
 	e.kill = func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 	e.employ([]int{r.Number}, s.Fault)
 	leave := context.AfterFunc(r.Context(), func() {
@@ -186,11 +197,17 @@ func (e *engine) serve(r *launch.Rank) error {
 	seen := board.run.Load()
 	board.ready.Add(1)
 	for {
-		for board.run.Load() == seen {
+		for n := 0; board.run.Load() == seen; n++ {
 			if r.Context().Err() != nil {
 				return nil
 			}
+			if n < remoteYields {
+				e.bells.yield()
+				continue
+			}
+			board.resting.Add(1)
 			futexWait(&board.run, seen, nap)
+			board.resting.Add(-1)
 		}
 		seen++
 		s := scribe{words: g.command()}
@@ -199,27 +216,9 @@ func (e *engine) serve(r *launch.Rank) error {
 		if err := e.prepare(plan); err != nil {
 			return err
 		}
-		e.partake(r.Number)
-	}
-}
-
-// partake runs a rank's workers: all but one in their own goroutines.
-func (e *engine) partake(rank int) {
-	var mine *worker
-	for _, role := range e.rolesOf(e.plan) {
-		for c := range e.shape.channels {
-			if e.plan.Mask>>c&1 == 0 {
-				continue
-			}
-			w := e.workers[e.shape.post(rank, c, role)]
-			if mine == nil {
-				mine = w
-				continue
-			}
-			w.start <- struct{}{}
+		e.serial = e.inTurn(plan)
+		if leader := e.lead(plan, r.Number); leader != nil {
+			leader.run()
 		}
-	}
-	if mine != nil {
-		mine.runOnce()
 	}
 }

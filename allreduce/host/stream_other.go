@@ -3,4 +3,4 @@
 package host
 
 // stream copies.
-func stream(dst, src []byte) { copy(dst, src) }
+func stream(dst, src, _ []byte) { copy(dst, src) }

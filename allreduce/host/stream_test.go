@@ -18,7 +18,7 @@ func TestStream(t *testing.T) {
 		}
 		want := bytes.Clone(dst)
 		copy(want[to:to+n], src[from:])
-		stream(dst[to:to+n], src[from:from+n])
+		stream(dst[to:to+n], src[from:from+n], src[:1])
 		if !bytes.Equal(dst, want) {
 			rt.Fatalf("%d bytes from %d to %d", n, from, to)
 		}

@@ -23,6 +23,7 @@ type worker struct {
 	work     *allreduce.Work // under way
 	fold     fold
 	acc, got []byte // scratch of a block or group
+	wide     []byte // both together
 	armed    bool   // has said that it is about to sleep
 	progress uint64
 	met      uint64 // meetings since set-up
@@ -39,8 +40,9 @@ func newWorker(e *engine, rank, channel, role int) *worker {
 	w := &worker{engine: e, rank: rank, channel: channel, role: role, number: e.shape.post(rank, channel, role)}
 	w.post = &e.ctl.posts[w.number]
 	w.start = make(chan struct{}, 1)
-	scratch := aligned(3 * block)
+	scratch := aligned(4 * block)
 	w.acc, w.got, w.fold.scratch = scratch[:block], scratch[block:2*block], scratch[2*block:]
+	w.wide = scratch[:2*block]
 	if role == first {
 		w.joinRing()
 	}
@@ -94,7 +96,22 @@ func (w *worker) end(kind, rank int) *end {
 // loop runs the worker's share of every run.
 func (w *worker) loop() {
 	for range w.start {
+		w.run()
+	}
+}
+
+// run does the worker's share, and those of the channels behind it if the
+// rank's workers run in turn.
+func (w *worker) run() {
+	if !w.serial {
 		w.runOnce()
+		return
+	}
+	mask := w.plan.Mask // the plan may change with the last signing off
+	for c := w.channel; c < w.shape.channels; c++ {
+		if mask>>c&1 != 0 {
+			w.workers[w.shape.post(w.rank, c, first)].runOnce()
+		}
 	}
 }
 
