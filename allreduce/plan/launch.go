@@ -12,7 +12,7 @@ import (
 type Launch struct {
 	Plan    *allreduce.Plan
 	Details []Detail // of each work of the plan
-	Kernel  string   // as NCCL names it
+	Kernel  string   // as NCCL names it; "" for algorithms that are not NCCL's
 	// Threads is the block size before the least of 128; Plan has it after.
 	Threads     int
 	Batches     []Batch
@@ -163,8 +163,11 @@ func deviceOp(w *allreduce.Work) string {
 }
 
 // kernelName is the kernel that such functions are called from: NCCL has one
-// for each size class of types.
+// for each size class of types, and none for the direct algorithms.
 func kernelName(w *allreduce.Work) string {
+	if w.Algo.Direct() {
+		return ""
+	}
 	algo := "RING"
 	if w.Algo == allreduce.Tree {
 		algo = "TREE"

@@ -141,6 +141,15 @@ func TestKernelAndFunctionNames(t *testing.T) {
 	}
 }
 
+func TestDirectAlgorithmsRunNoKernelOfNCCL(t *testing.T) {
+	p := newPlanner(t, systemA(), nil)
+	for _, algo := range []allreduce.Algo{allreduce.OneShot, allreduce.TwoShot} {
+		if l := oneLaunch(t, p, 1<<20, plan.Force{Algo: &algo}); l.Kernel != "" {
+			t.Errorf("%s: kernel %s, want none", algo, l.Kernel)
+		}
+	}
+}
+
 func TestSharedMemoryAndClusters(t *testing.T) {
 	for _, c := range []struct{ sm, asked, shared, cluster int }{
 		{70, 4, 41280, 0}, {80, 4, 82240, 0}, {90, 4, 82240, 4}, {90, 0, 82240, 0}, {90, 5, 82240, 1}, {90, 99, 82240, 1}, {100, 4, 82240, 0},

@@ -52,7 +52,7 @@ type planOpJSON struct {
 	Grid           int                `json:"grid"`
 	Block          int                `json:"block"`
 	ChannelMask    string             `json:"channelMask"`
-	Kernel         string             `json:"kernel"`
+	Kernel         string             `json:"kernel,omitempty"`
 	StepBytes      int                `json:"stepBytes"`
 	SliceBytes     int                `json:"sliceBytes"`
 	ChunkBytes     int                `json:"chunkBytes"`

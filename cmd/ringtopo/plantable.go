@@ -125,11 +125,15 @@ func writeOnePlan(w io.Writer, p *planned, l *plan.Launch) error {
 	fmt.Fprintf(w, "%s\n\n", timeTable(p, d).Render())
 	us, bus := prediction(p, d)
 	t := newTable()
+	t.AppendRow(table.Row{"Choice", fmt.Sprintf("%s with %s, up to %s, %d threads", work.Algo, work.Proto, count(d.Choice.NChannels, "channel"), work.Threads)})
+	if !work.Algo.Direct() {
+		t.AppendRow(table.Row{"Predicted", fmt.Sprintf("%s us, bus bandwidth %s GB/s", us, bus)})
+	}
+	t.AppendRow(table.Row{"Launch", fmt.Sprintf("grid %d, block %d, channels %s (mask %#x)", l.Grid(), l.Plan.Threads, channelText(work), l.Plan.Mask)})
+	if l.Kernel != "" {
+		t.AppendRow(table.Row{"Kernel", l.Kernel})
+	}
 	t.AppendRows([]table.Row{
-		{"Choice", fmt.Sprintf("%s with %s, up to %s, %d threads", work.Algo, work.Proto, count(d.Choice.NChannels, "channel"), work.Threads)},
-		{"Predicted", fmt.Sprintf("%s us, bus bandwidth %s GB/s", us, bus)},
-		{"Launch", fmt.Sprintf("grid %d, block %d, channels %s (mask %#x)", l.Grid(), l.Plan.Threads, channelText(work), l.Plan.Mask)},
-		{"Kernel", l.Kernel},
 		{"FIFO", fmt.Sprintf("%s in %d steps of %s", sizeText(int64(work.StepBytes*allreduce.FIFODepth)), allreduce.FIFODepth, sizeText(int64(work.StepBytes)))},
 		{"Slice", sliceText(work)},
 		{"Chunk", fmt.Sprintf("up to %s of data, %d grains of %d bytes", sizeText(int64(d.Lo.ChunkBytes)), d.Lo.Grains(work.Proto), work.Proto.Grain())},
