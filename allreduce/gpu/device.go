@@ -43,98 +43,98 @@ func openDevice(d *cuda.Device, ranks []int, l *allreduce.Layout) (*device, erro
 }
 
 // set makes the queue and all memory but that of messages.
-func (g *device) set(l *allreduce.Layout) (err error) {
-	if g.stream, err = g.NewStream(); err != nil {
+func (d *device) set(l *allreduce.Layout) (err error) {
+	if d.stream, err = d.NewStream(); err != nil {
 		return err
 	}
-	if g.start, err = g.NewEvent(); err != nil {
+	if d.start, err = d.NewEvent(); err != nil {
 		return err
 	}
-	if g.stop, err = g.NewEvent(); err != nil {
+	if d.stop, err = d.NewEvent(); err != nil {
 		return err
 	}
 	shape := newArena(l)
-	for range g.ranks {
-		p, err := g.zeroed(shape.bytes(l.Channels()))
+	for range d.ranks {
+		p, err := d.zeroed(shape.bytes(l.Channels()))
 		if err != nil {
 			return fmt.Errorf("FIFOs of %d channels: %w", l.Channels(), err)
 		}
-		g.arenas = append(g.arenas, p)
+		d.arenas = append(d.arenas, p)
 	}
-	n := int64(len(g.ranks) * l.Channels())
-	if g.channels, err = g.zeroed(n * int64(unsafe.Sizeof(channelWire{}))); err != nil {
+	n := int64(len(d.ranks) * l.Channels())
+	if d.channels, err = d.zeroed(n * int64(unsafe.Sizeof(channelWire{}))); err != nil {
 		return err
 	}
-	if g.reports, err = g.zeroed(max(n, maxLocalRanks*maxDirectBlocks) * int64(unsafe.Sizeof(reportWire{}))); err != nil {
+	if d.reports, err = d.zeroed(max(n, maxLocalRanks*maxDirectBlocks) * int64(unsafe.Sizeof(reportWire{}))); err != nil {
 		return err
 	}
-	if g.tables, err = g.zeroed(tableBytes); err != nil {
+	if d.tables, err = d.zeroed(tableBytes); err != nil {
 		return err
 	}
-	return g.stream.Synchronize()
+	return d.stream.Synchronize()
 }
 
 // zeroed allocates memory that lasts as long as the device.
-func (g *device) zeroed(n int64) (cuda.Ptr, error) {
-	p, err := g.Alloc(n)
+func (d *device) zeroed(n int64) (cuda.Ptr, error) {
+	p, err := d.Alloc(n)
 	if err != nil {
 		return 0, err
 	}
-	g.owned = append(g.owned, p)
-	return p, g.stream.Fill(p, 0, n)
+	d.owned = append(d.owned, p)
+	return p, d.stream.Fill(p, 0, n)
 }
 
 // function finds a kernel, loading its module first where it must.
-func (g *device) function(module, dtype, entry string) (*cuda.Function, error) {
+func (d *device) function(module, dtype, entry string) (*cuda.Function, error) {
 	key := module + "/" + dtype
-	if f := g.functions[key+"/"+entry]; f != nil {
+	if f := d.functions[key+"/"+entry]; f != nil {
 		return f, nil
 	}
-	m := g.modules[key]
+	m := d.modules[key]
 	if m == nil {
 		ptx, err := kernels.PTX(module, dtype)
 		if err != nil {
 			return nil, err
 		}
-		if m, err = g.Load(ptx); err != nil {
+		if m, err = d.Load(ptx); err != nil {
 			return nil, fmt.Errorf("kernels of %s: %w", key, err)
 		}
-		g.modules[key] = m
+		d.modules[key] = m
 	}
 	f, err := m.Function(entry)
 	if err != nil {
 		return nil, err
 	}
-	g.functions[key+"/"+entry] = f
+	d.functions[key+"/"+entry] = f
 	return f, nil
 }
 
 // close frees everything. It goes on after errors, and joins them.
-func (g *device) close() error {
-	err := g.Do(func() error {
+func (d *device) close() error {
+	err := d.Do(func() error {
 		var errs []error
-		if g.stream != nil {
-			errs = append(errs, g.stream.Synchronize())
+		if d.stream != nil {
+			errs = append(errs, d.stream.Synchronize())
 		}
-		for _, p := range g.owned {
-			errs = append(errs, g.Free(p))
+		for _, p := range d.owned {
+			errs = append(errs, d.Free(p))
 		}
-		g.owned = nil
-		for _, m := range g.modules {
+		d.owned = nil
+		for _, m := range d.modules {
 			errs = append(errs, m.Unload())
 		}
-		for _, e := range []*cuda.Event{g.start, g.stop} {
+		for _, e := range []*cuda.Event{d.start, d.stop} {
 			if e != nil {
 				errs = append(errs, e.Destroy())
 			}
 		}
-		if g.stream != nil {
-			errs = append(errs, g.stream.Destroy())
+		if d.stream != nil {
+			errs = append(errs, d.stream.Destroy())
 		}
 		return errors.Join(errs...)
 	})
 	if errors.Is(err, cuda.ErrClosed) {
 		return nil
 	}
-	return errors.Join(err, g.Context.Close())
+	return errors.Join(err, d.Context.Close())
 }

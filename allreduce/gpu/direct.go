@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/cuda"
@@ -97,7 +96,7 @@ func (e *Executor) growDirect(scratch int64) error {
 		err := d.Do(func() error {
 			m := directMemory{scratch: scratch, regions: regions}
 			for _, rank := range d.ranks {
-				state, err := d.zeroed(int64(unsafe.Sizeof(stateWire{})))
+				state, err := d.zeroed(stateBytes)
 				if err != nil {
 					return err
 				}

@@ -28,7 +28,6 @@ type Executor struct {
 	group   *group // nil: one process
 	broken  error
 	closed  bool
-	blocks  []allreduce.Block
 }
 
 // seat is where a rank sits: on which device, and in which place there.

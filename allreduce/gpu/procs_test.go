@@ -40,7 +40,7 @@ type order struct {
 
 // runProcesses runs a worker in two processes to their end. It gives the first
 // loss of one, and what they said.
-func runProcesses(t *testing.T, worker string, o order) (error, string) {
+func runProcesses(t *testing.T, worker string, o order) (string, error) {
 	t.Helper()
 	setup, err := json.Marshal(o)
 	if err != nil {
@@ -57,7 +57,7 @@ func runProcesses(t *testing.T, worker string, o order) (error, string) {
 	if err := job.Close(); err != nil {
 		t.Error(err)
 	}
-	return job.Lost(), said.String()
+	return said.String(), job.Lost()
 }
 
 func alive(job *launch.Job) bool {
@@ -167,7 +167,7 @@ func dieInProcess(r *launch.Rank) error {
 
 func TestProcesses(t *testing.T) {
 	needGPUs(t, 2)
-	err, said := runProcesses(t, "check", order{Calls: soakCalls()})
+	said, err := runProcesses(t, "check", order{Calls: soakCalls()})
 	t.Log(said)
 	if strings.Count(said, "all right") != 2 {
 		t.Error("want two processes that find all right")
@@ -179,7 +179,7 @@ func TestProcesses(t *testing.T) {
 
 func TestProcessesThatShareAGPU(t *testing.T) {
 	needGPU(t)
-	err, said := runProcesses(t, "check", order{Devices: []int{0, 0}})
+	said, err := runProcesses(t, "check", order{Devices: []int{0, 0}})
 	if err == nil || !strings.Contains(said, "share GPU 0") {
 		t.Errorf("%v\n%s", err, said)
 	}
@@ -188,7 +188,7 @@ func TestProcessesThatShareAGPU(t *testing.T) {
 func TestProcessKilled(t *testing.T) {
 	needGPUs(t, 2)
 	begin := time.Now()
-	err, said := runProcesses(t, "die", order{})
+	said, err := runProcesses(t, "die", order{})
 	t.Logf("%v after %v\n%s", err, time.Since(begin), said)
 	if took := time.Since(begin); took > 15*time.Second {
 		t.Errorf("the end took %v", took)

@@ -106,55 +106,55 @@ const proofResult = 256 // bytes behind the pattern, for the number of wrong wor
 
 var proofGrid = cuda.Grid{Blocks: 8, Threads: 512}
 
-func (g *device) clear(p cuda.Ptr) error {
-	return g.Do(func() error {
-		if err := g.stream.Fill(p, 0, proofBytes+proofResult); err != nil {
+func (d *device) clear(p cuda.Ptr) error {
+	return d.Do(func() error {
+		if err := d.stream.Fill(p, 0, proofBytes+proofResult); err != nil {
 			return err
 		}
-		return g.finish(proofLimit)
+		return d.finish(proofLimit)
 	})
 }
 
-func (g *device) writePattern(p cuda.Ptr, seed uint32) error {
-	return g.Do(func() error {
-		f, err := g.function(kernels.ModuleP2P, "", "pattern")
+func (d *device) writePattern(p cuda.Ptr, seed uint32) error {
+	return d.Do(func() error {
+		f, err := d.function(kernels.ModuleP2P, "", "pattern")
 		if err != nil {
 			return err
 		}
-		if err := kernels.Pattern(f, g.stream, proofGrid, uint64(p), proofBytes/4, seed); err != nil {
+		if err := kernels.Pattern(f, d.stream, proofGrid, uint64(p), proofBytes/4, seed); err != nil {
 			return err
 		}
-		return g.finish(proofLimit)
+		return d.finish(proofLimit)
 	})
 }
 
-func (g *device) hasPattern(p cuda.Ptr, seed uint32) (bool, error) {
+func (d *device) hasPattern(p cuda.Ptr, seed uint32) (bool, error) {
 	wrong := uint32(1)
-	err := g.Do(func() error {
-		f, err := g.function(kernels.ModuleP2P, "", "compare")
+	err := d.Do(func() error {
+		f, err := d.function(kernels.ModuleP2P, "", "compare")
 		if err != nil {
 			return err
 		}
-		if err := kernels.Compare(f, g.stream, proofGrid, uint64(p), proofBytes/4, seed, uint64(p)+proofBytes); err != nil {
+		if err := kernels.Compare(f, d.stream, proofGrid, uint64(p), proofBytes/4, seed, uint64(p)+proofBytes); err != nil {
 			return err
 		}
-		if err := g.finish(proofLimit); err != nil {
+		if err := d.finish(proofLimit); err != nil {
 			return err
 		}
-		return g.Download(bytesOf(&wrong), p+proofBytes)
+		return d.Download(bytesOf(&wrong), p+proofBytes)
 	})
 	return wrong == 0, err
 }
 
 // finish waits for the queue, but no longer than limit.
-func (g *device) finish(limit time.Duration) error {
+func (d *device) finish(limit time.Duration) error {
 	for end := time.Now().Add(limit); ; {
-		done, err := g.stream.Done()
+		done, err := d.stream.Done()
 		if done || err != nil {
 			return err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("GPU %d does not answer after %v", g.Device.Ordinal, limit)
+			return fmt.Errorf("GPU %d does not answer after %v", d.Device.Ordinal, limit)
 		}
 		time.Sleep(20 * time.Microsecond)
 	}

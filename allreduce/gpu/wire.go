@@ -54,16 +54,14 @@ type launchWire struct {
 }
 
 type reportWire struct {
-	stuck, peer, protocol, aborted uint32
-	want, seen, base               uint64
-	grid, block, threads, channel  uint32
-	rank, sm, ran, _               uint32
+	stuck, peer, protocol, _      uint32
+	want, seen, base              uint64
+	grid, block, threads, channel uint32
+	rank, _, ran, _               uint32
 }
 
-type stateWire struct {
-	epoch      uint64
-	arrived, _ uint32
-}
+// stateBytes is the size of a rank's State, which only kernels read.
+const stateBytes = 16
 
 type directRankWire struct{ state, in, out, rank uint64 }
 
