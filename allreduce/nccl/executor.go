@@ -79,6 +79,9 @@ func (o *Options) complete(n int) (err error) {
 			return err
 		}
 	}
+	if len(o.Driver.Devices()) == 0 {
+		return fmt.Errorf("%w: %w", allreduce.ErrNoDevice, cuda.ErrNoDevice)
+	}
 	if o.API == nil {
 		if o.API, err = Open(""); err != nil {
 			return err
