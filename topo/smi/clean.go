@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf16"
 )
@@ -41,12 +40,12 @@ func readLines(r io.Reader, name string) ([]line, error) {
 
 // escapes are the codes that underline the header since driver 590, and what is
 // left of them where a copy lost the escape character.
-var escapes = regexp.MustCompile(`(?:\x1b|\x9b|\^\[)?\[[0-9;?]*[mK]|\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]`)
+var escapes = pattern(`(?:\x1b|\x9b|\^\[)?\[[0-9;?]*[mK]|\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]`)
 
 // plain removes escape codes, byte order marks and carriage returns.
 func plain(data []byte) string {
 	text := decode(data)
-	text = escapes.ReplaceAllString(text, "")
+	text = escapes().ReplaceAllString(text, "")
 	return strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n", "\u00a0", " ", "\x00", "").Replace(text)
 }
 

@@ -59,7 +59,7 @@ func (t *table) matrix(name string, names map[string]string) (*Matrix, error) {
 	var gpuColumns, nicColumns []int
 	column := map[int]string{}
 	for i, label := range t.labels {
-		if d := gpuLabel.FindStringSubmatch(label); d != nil {
+		if d := gpuLabel().FindStringSubmatch(label); d != nil {
 			dev, _ := strconv.Atoi(d[1]) // four digits at most
 			if other, twice := column[dev]; twice {
 				return nil, t.fault(name, t.line, ErrNonsense, fmt.Sprintf("%s and %s are one GPU", other, label), "give each its own number")
@@ -151,7 +151,7 @@ func (t *table) byLabel(name string) ([]*row, error) {
 
 // whole refuses a GPU's row that is missing or too short.
 func (t *table) whole(name, label string, r *row) error {
-	if !gpuLabel.MatchString(label) {
+	if !gpuLabel().MatchString(label) {
 		return nil
 	}
 	const remedy = "copy the whole output of nvidia-smi topo -m, without line breaks inside rows"
@@ -201,9 +201,9 @@ func (t *table) check(name string, rows []*row) error {
 		}
 	}
 	for i, r := range rows {
-		isNIC := !gpuLabel.MatchString(t.labels[i])
+		isNIC := !gpuLabel().MatchString(t.labels[i])
 		for j := range rows {
-			if c := cell(i, j); strings.HasPrefix(c, "NV") && (isNIC || !gpuLabel.MatchString(t.labels[j])) {
+			if c := cell(i, j); strings.HasPrefix(c, "NV") && (isNIC || !gpuLabel().MatchString(t.labels[j])) {
 				return t.fault(name, r.line, ErrNonsense, fmt.Sprintf("%s is %s to %s", t.labels[i], c, t.labels[j]), "NVLinks join GPUs only")
 			}
 		}

@@ -1,33 +1,42 @@
 package smi
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
+
+// pattern is compiled when it is first used, so that programs which read no
+// matrix do not pay for it when they start.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // reason is a text that people give in place of a matrix.
 type reason struct {
-	sign        *regexp.Regexp
+	sign        func() *regexp.Regexp
 	msg, remedy string
 }
 
 const onMachine = "run nvidia-smi topo -m on the machine and give its output"
 
 var reasons = []reason{
-	{regexp.MustCompile(`Failed to run topology matrix`),
+	{pattern(`Failed to run topology matrix`),
 		"nvidia-smi failed to make the matrix: it saw no PCI devices in /sys/bus/pci/devices",
 		"run it outside of the sandbox or container, or give a topology file"},
-	{regexp.MustCompile(`Option -m is missing its value|topo.{0,40}not supported|not supported.{0,40}topo|Invalid combination of input arguments`),
+	{pattern(`Option -m is missing its value|topo.{0,40}not supported|not supported.{0,40}topo|Invalid combination of input arguments`),
 		"this nvidia-smi knows no topo -m (on Windows only newer drivers do)",
 		"update the driver, or give a topology file or a built-in machine"},
-	{regexp.MustCompile(`-i command line argument must be used`),
+	{pattern(`-i command line argument must be used`),
 		"nvidia-smi refused its arguments: -i does not go with topo -m", "run nvidia-smi topo -m without -i"},
-	{regexp.MustCompile(`couldn't communicate with the NVIDIA driver|NVIDIA-SMI has failed|Driver/library version mismatch`),
+	{pattern(`couldn't communicate with the NVIDIA driver|NVIDIA-SMI has failed|Driver/library version mismatch`),
 		"nvidia-smi could not reach the driver", "load the driver, then " + onMachine},
-	{regexp.MustCompile(`No devices were found`), "nvidia-smi found no GPU", onMachine},
-	{regexp.MustCompile(`nvidia-smi: (?:command )?not found|command not found|is not recognized as`),
+	{pattern(`No devices were found`), "nvidia-smi found no GPU", onMachine},
+	{pattern(`nvidia-smi: (?:command )?not found|command not found|is not recognized as`),
 		"the shell did not find nvidia-smi", onMachine},
-	{regexp.MustCompile(`Link \d+: (?:<inactive>|[\d.]+ GB/s)|Nvlink queries are not supported|all links are inActive|does not have or support Nvlink`),
+	{pattern(`Link \d+: (?:<inactive>|[\d.]+ GB/s|Remote Device)|Nvlink queries are not supported|all links are inActive|does not have or support Nvlink`),
 		"this is the output of nvidia-smi nvlink, which lists links but not where they lead", onMachine},
-	{regexp.MustCompile(`NVIDIA-SMI \d+.*Driver Version`), "this is nvidia-smi's overview, not its topology matrix", onMachine},
-	{regexp.MustCompile(`P2P=Enabled Latency|Unidirectional P2P|P2P Connectivity Matrix`),
+	{pattern(`NVIDIA-SMI \d+.*Driver Version`), "this is nvidia-smi's overview, not its topology matrix", onMachine},
+	{pattern(`P2P=Enabled Latency|Unidirectional P2P|P2P Connectivity Matrix`),
 		"this is a table of measured bandwidth, not of distances", onMachine},
 }
 
@@ -58,7 +67,7 @@ func (t *table) noRows(name string) error {
 func known(lines []line, name string) error {
 	for _, l := range lines {
 		for _, r := range reasons {
-			if r.sign.MatchString(l.text) {
+			if r.sign().MatchString(l.text) {
 				return &Error{File: name, Line: l.number, Msg: r.msg, Remedy: r.remedy, Err: ErrNoMatrix}
 			}
 		}

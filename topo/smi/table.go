@@ -2,7 +2,6 @@ package smi
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -45,10 +44,10 @@ type row struct {
 }
 
 var (
-	gpuLabel = regexp.MustCompile(`^(?i:GPU|GP)([0-9]{1,4})$`)
-	nicLabel = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-]*[0-9_][A-Za-z0-9_.\-]*$`)
+	gpuLabel = pattern(`^(?i:GPU|GP)([0-9]{1,4})$`)
+	nicLabel = pattern(`^[A-Za-z][A-Za-z0-9_.\-]*[0-9_][A-Za-z0-9_.\-]*$`)
 	// cellWord also knows the words of other tables and those of a cut-off cell.
-	cellWord = regexp.MustCompile(`^(?:X|NV[0-9]{1,3}|PIX|PXB|PHB|NODE|SYS|SOC|OK|CNS|GNS|TNS|NS|DR|U|N/A)$`)
+	cellWord = pattern(`^(?:X|NV[0-9]{1,3}|PIX|PXB|PHB|NODE|SYS|SOC|OK|CNS|GNS|TNS|NS|DR|U|N/A)$`)
 )
 
 // tables finds the headers of a text and their rows.
@@ -84,10 +83,10 @@ func parseHead(l line) (head, bool) {
 			break
 		}
 		label := normalLabel(w.text)
-		if cellWord.MatchString(label) || !nicLabel.MatchString(label) || len(h.labels) == MaxColumns {
+		if cellWord().MatchString(label) || !nicLabel().MatchString(label) || len(h.labels) == MaxColumns {
 			return head{}, false
 		}
-		if gpuLabel.MatchString(label) {
+		if gpuLabel().MatchString(label) {
 			gpus++
 		}
 		h.labels = append(h.labels, label)
@@ -171,7 +170,7 @@ func parseCell(s string) (string, bool) {
 	if s == "SOC" {
 		return "SYS", true // the word of drivers before 384
 	}
-	return s, cellWord.MatchString(s)
+	return s, cellWord().MatchString(s)
 }
 
 // isDistance tells a cell from what stands behind the cells.
@@ -183,7 +182,7 @@ func isDistance(s string) bool {
 // looksLikeRow tells a row whose header is missing.
 func looksLikeRow(l line) bool {
 	words := tokens(l.text)
-	if len(words) < 2 || !gpuLabel.MatchString(normalLabel(words[0].text)) {
+	if len(words) < 2 || !gpuLabel().MatchString(normalLabel(words[0].text)) {
 		return false
 	}
 	_, ok := parseCell(words[1].text)
@@ -263,14 +262,14 @@ func (t *table) kindAt(start int) string {
 func legend(lines []line) map[string]string {
 	names := map[string]string{}
 	for _, l := range lines {
-		for _, m := range legendEntry.FindAllStringSubmatch(l.text, -1) {
+		for _, m := range legendEntry().FindAllStringSubmatch(l.text, -1) {
 			names[strings.ToUpper(m[1])] = m[2]
 		}
 	}
 	return names
 }
 
-var legendEntry = regexp.MustCompile(`(?i)\b(NIC[0-9]{1,4})\s*[:=]\s*([A-Za-z][A-Za-z0-9_.\-]*)`)
+var legendEntry = pattern(`(?i)\b(NIC[0-9]{1,4})\s*[:=]\s*([A-Za-z][A-Za-z0-9_.\-]*)`)
 
 func cells(n int) string {
 	if n == 1 {
