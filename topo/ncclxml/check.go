@@ -75,8 +75,12 @@ func (b *builder) checkBothWays() error {
 			case peer == nil && !b.doc.left[l.Target]:
 				b.doc.assume(l.from, "the target is not in the file: link left out")
 			case peer != nil && !peer.leadsTo(f.bus):
-				return b.doc.nonsense(peer.gpu, fmt.Sprintf("the GPU at %s has no nvlink to %s, which has one to it (line %d)",
-					peer.bus, f.bus, l.from.Line), "NVLinks run both ways: add the missing element, or check the link with nvidia-smi nvlink -s")
+				where := ""
+				if l.from.Line > 0 {
+					where = fmt.Sprintf(" (line %d)", l.from.Line)
+				}
+				return b.doc.nonsense(peer.gpu, fmt.Sprintf("the GPU at %s has no nvlink to %s, which has one to it%s",
+					peer.bus, f.bus, where), "NVLinks run both ways: add the missing element, or check the link with nvidia-smi nvlink -s")
 			}
 		}
 	}
