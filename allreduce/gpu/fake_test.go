@@ -223,6 +223,9 @@ func TestDoesNotFit(t *testing.T) {
 	if _, err := trial.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "use at most 2 channels") {
 		t.Errorf("16 blocks on 8 multiprocessors: %v", err)
 	}
+	if most, err := ex.MostChannels(p); most != 2 || err != nil {
+		t.Errorf("%d channels fit, %v; want 2", most, err)
+	}
 }
 
 func TestNoDevice(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
+	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/cuda"
 )
 
@@ -93,4 +94,16 @@ func (a *API) check(call string, r Result, comm uintptr) error {
 		e.Last = a.GetLastError(comm)
 	}
 	return e
+}
+
+// Usable says why no executor can be made on this machine with the library at
+// path, as an error that wraps allreduce.ErrNoDevice; nil if one can.
+func Usable(path string) error {
+	o := Options{}
+	api, err := Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", allreduce.ErrNoDevice, err)
+	}
+	o.API = api
+	return o.complete(0)
 }

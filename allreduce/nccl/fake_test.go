@@ -143,6 +143,9 @@ func TestLibrary(t *testing.T) {
 	if _, err := nccl.Open("no-such-library.so"); !errors.Is(err, nccl.ErrNoLibrary) {
 		t.Errorf("got %v", err)
 	}
+	if err := nccl.Usable("no-such-library.so"); !errors.Is(err, allreduce.ErrNoDevice) {
+		t.Errorf("got %v", err)
+	}
 	lib := &library{}
 	if v, err := lib.api().Version(); err != nil || v != "2.28.9" {
 		t.Errorf("version %q, %v", v, err)

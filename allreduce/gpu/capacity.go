@@ -1,0 +1,45 @@
+package gpu
+
+import (
+	"fmt"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/cuda/kernels"
+)
+
+// MostChannels is how many channels a plan's works may use here: the blocks of
+// all ranks of a GPU must run at once. Where it is less than the plan has, plan
+// again on the first so many channels, and say so.
+func (e *Executor) MostChannels(p *allreduce.Plan) (int, error) {
+	if e.closed {
+		return 0, errClosed
+	}
+	most := allreduce.MaxChannels
+	for _, d := range e.devices {
+		err := d.Do(func() error {
+			for i := range p.Works {
+				w := &p.Works[i]
+				if w.Algo.Direct() {
+					continue // they take what there is
+				}
+				f, err := d.function(kernels.ModuleRing, w.DType.String(), ringKernels[w.Proto].entry)
+				if err != nil {
+					return err
+				}
+				blocks, err := f.Resident(p.Threads)
+				if err != nil {
+					return err
+				}
+				most = min(most, blocks/len(d.ranks))
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, fmt.Errorf("GPU %d: %w", d.Device.Ordinal, err)
+		}
+	}
+	if most < 1 {
+		return 0, fmt.Errorf("the blocks of %d threads of all ranks on one GPU do not fit even with one channel: use fewer ranks per GPU", p.Threads)
+	}
+	return most, nil
+}
