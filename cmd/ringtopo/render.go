@@ -64,14 +64,10 @@ func (a *app) render(c *renderCommand) error {
 	if format == "png" && c.out.file == "" && isTerminal(a.out) {
 		return usage("a terminal cannot show PNG: name a file with --out")
 	}
-	p, err := a.picture(c)
+	image, err := a.image(c, format)
 	if errors.Is(err, draw.ErrTooMuch) {
 		return &codedError{exitUsage, err}
 	}
-	if err != nil {
-		return err
-	}
-	image, err := a.image(p, format)
 	if err != nil {
 		return err
 	}
@@ -79,6 +75,20 @@ func (a *app) render(c *renderCommand) error {
 		_, err := w.Write(image)
 		return err
 	})
+}
+
+func (a *app) image(c *renderCommand, format string) ([]byte, error) {
+	p, err := a.picture(c)
+	if err != nil {
+		return nil, err
+	}
+	switch format {
+	case "dot":
+		return p.DOT(), nil
+	case "png":
+		return p.PNG(a.ctx)
+	}
+	return p.SVG(a.ctx)
 }
 
 // picture searches for rings only if rings are to be drawn.
@@ -102,16 +112,6 @@ func (a *app) picture(c *renderCommand) (*draw.Picture, error) {
 		return draw.Cycles(hosts(j.Boxes), overlays)
 	}
 	return draw.Machines(hosts(j.Boxes), overlays)
-}
-
-func (a *app) image(p *draw.Picture, format string) ([]byte, error) {
-	switch format {
-	case "dot":
-		return p.DOT(), nil
-	case "png":
-		return p.PNG(a.ctx)
-	}
-	return p.SVG(a.ctx)
 }
 
 // hosts gives the boxes of a job to the drawing. Equal names get a number.

@@ -3,6 +3,8 @@ package draw
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ringtopo/ringtopo/graph/draw/internal/graphviz"
@@ -43,7 +45,11 @@ func (p *Picture) PNG(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return paint.PNG(ctx, svg, pngScale)
+	png, err := paint.PNG(ctx, svg, pngScale)
+	if errors.Is(err, paint.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", ErrTooMuch, err)
+	}
+	return png, err
 }
 
 const pngScale = 1.5

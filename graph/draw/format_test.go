@@ -154,3 +154,13 @@ func BenchmarkPictures(b *testing.B) {
 		}
 	}
 }
+
+func TestWallsAreNoPNG(t *testing.T) {
+	p := &Picture{size: point{60000, 60000}, boxes: []box{
+		{id: "a", area: rect{0, 0, 10, 10}, fill: hostFill, stroke: hostLine},
+		{id: "b", area: rect{59000, 59000, 10, 10}, fill: hostFill, stroke: hostLine},
+	}}
+	if _, err := p.PNG(t.Context()); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("got %v", err)
+	}
+}
