@@ -46,9 +46,9 @@ type path struct {
 	steps []step
 	typ   graph.PathType
 	bw    float32
-	// single is set where one link is all there is to it, as between GPUs joined
-	// by NVLink: most of a search's time is spent there.
-	single bool
+	// plain lists the links again where nothing else is charged than they alone, as
+	// between GPUs joined by NVLink: most of a search's time is spent there.
+	plain []int32
 	// throughIntelCPU is set where traffic between GPUs costs PCI links a fifth
 	// more.
 	throughIntelCPU bool
@@ -193,8 +193,20 @@ func compilePath(g *graph.Graph, from, to *graph.Node) (path, error) {
 		}
 		c.steps = append(c.steps, s)
 	}
-	c.single = len(c.steps) == 1 && c.steps[0].backUse == noBack
+	c.plain = plainLinks(&c)
 	return c, nil
+}
+
+// plainLinks lists a path's links, nil where traffic charges more than them.
+func plainLinks(p *path) []int32 {
+	links := make([]int32, 0, len(p.steps))
+	for _, s := range p.steps {
+		if s.backUse != noBack || s.pci && p.throughIntelCPU {
+			return nil
+		}
+		links = append(links, s.link)
+	}
+	return links
 }
 
 // compileCandidates ranks, for each GPU, the others by bandwidth, hops and

@@ -82,20 +82,19 @@ func (s *searcher) tryGPU(l leg, g, step int, p plan, time *int) {
 // tryNext goes from one GPU to another, if the way has the room.
 func (s *searcher) tryNext(from, to, step int, p plan, time *int) {
 	l := s.leg(from, to)
-	if !l.there.single {
+	links, bw := l.there.plain, s.try.bwIntra
+	if links == nil {
 		s.tryGPU(l, to, step, p, time)
 		return
 	}
 	// What follow does, for this case.
-	bw, capacity := s.try.bwIntra, &s.capacity[l.there.steps[0].link]
-	if s.tooFar(l) || *capacity < bw {
+	if s.tooFar(l) || !s.takeAll(links, bw) {
 		return
 	}
-	take(capacity, bw)
-	s.try.nHops++
+	s.try.nHops += len(links)
 	s.enter(to, step, p, time)
-	take(capacity, -bw)
-	s.try.nHops--
+	s.giveAll(links, bw)
+	s.try.nHops -= len(links)
 }
 
 // visit records a GPU in the current channel and goes on to the next, back to

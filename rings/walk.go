@@ -48,6 +48,25 @@ func (m *machine) walk(p *path, n int, bw float32) int {
 	return n
 }
 
+// takeAll takes bw from every link, or from none where one has too little.
+func (m *machine) takeAll(links []int32, bw float32) bool {
+	for i, l := range links {
+		c := &m.capacity[l]
+		if *c < bw {
+			m.giveAll(links[:i], bw)
+			return false
+		}
+		take(c, bw)
+	}
+	return true
+}
+
+func (m *machine) giveAll(links []int32, bw float32) {
+	for _, l := range links {
+		take(&m.capacity[l], -bw)
+	}
+}
+
 // leg is a way that a channel takes, and the opposite way.
 type leg struct {
 	there, back *path
