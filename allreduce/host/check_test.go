@@ -70,7 +70,7 @@ func TestBadPlans(t *testing.T) {
 		"chunks of 16 ste": func(p *allreduce.Plan) { p.Works[0].ChunkSteps = 16 },
 		"slices of 0":      func(p *allreduce.Plan) { p.Works[0].SliceSteps = 0 },
 		"chunks of 40 byt": func(p *allreduce.Plan) { p.Works[0].Parts[0].ChunkBytes = 40 },
-		"up to 8192":      func(p *allreduce.Plan) { p.Works[0].Parts[0].ChunkBytes = 1 << 20 },
+		"up to 8192":       func(p *allreduce.Plan) { p.Works[0].Parts[0].ChunkBytes = 1 << 20 },
 		"reduces":          func(p *allreduce.Plan) { p.Works[0].Algo = allreduce.NVLSTree },
 		"not active":       func(p *allreduce.Plan) { p.Mask = 0 },
 	} {
