@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "ac005a007cb25774f869da78e39a8819b5534b3f16acc169e48f7ccd89f6e8fe"
+const SourceSHA256 = "1b254c1635c263d737a6ba52bd8fea951692746f14dd51eab1d7c31723fb92aa"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

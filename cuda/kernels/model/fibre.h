@@ -25,7 +25,13 @@ struct Gate { // a barrier or a warp vote
   bool any = false, result = false;
 };
 
+struct Store {
+  void *to;
+  uint32_t words[4];
+};
+
 struct Block {
+  std::map<uint32_t, std::vector<Store>> pending; // by warp
   std::vector<uint64_t> shared;
   std::map<uint32_t, Gate> gates; // barriers by id, votes by 1000 + warp
 };
@@ -75,6 +81,18 @@ inline bool pass(uint32_t id, uint32_t threads, bool v) {
 }
 inline void barrier(uint32_t id, uint32_t threads) { pass(id, threads, false); }
 inline bool vote(bool v) { return pass(1000 + current->index.thread / 32, 32, v); }
+
+// A warp stores as one: what lanes store becomes visible when all have stored
+// the same number of times.
+inline void storeByWarp(void *p, const uint32_t *w) {
+  constexpr size_t lanes = 32, each = 4;
+  auto &list = current->block->pending[current->index.thread / 32];
+  Store s = {p, {w[0], w[1], w[2], w[3]}};
+  list.push_back(s);
+  if (list.size() < lanes * each) return;
+  for (Store &x : list) memcpy(x.to, x.words, 16);
+  list.clear();
+}
 
 inline void enter() {
   current->body();

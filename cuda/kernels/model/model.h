@@ -19,6 +19,7 @@ void *sharedMemory(uint64_t bytes);
 void yield();
 void barrier(uint32_t id, uint32_t threads);
 bool vote(bool v);
+void storeByWarp(void *p, const uint32_t *w); // seen when all lanes have stored
 uint64_t now(); // counts yields, as nanoseconds
 } // namespace model
 
@@ -56,6 +57,10 @@ static inline void line16(void *p, u32 a, u32 b, u32 c, u32 d) {
   u32 *w = (u32 *)p;
   w[2] = c, w[3] = d;
   w[0] = a, w[1] = b;
+}
+static inline void warpLine16(void *p, u32 a, u32 b, u32 c, u32 d) {
+  u32 w[4] = {a, b, c, d};
+  model::storeByWarp(p, w);
 }
 static inline u32 atomicSwapIf(u32 *p, u32 old, u32 v) {
   u32 was = *p;

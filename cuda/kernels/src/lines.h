@@ -174,7 +174,7 @@ DEVICE void storeWire(const Lane &l, u8 *wire, u64 flag, bool garbled, const Pac
     Pack w = v[g];
     if (garbled) w.d[0] = w.d[1] = 0;
     if (l.flag) w.d[1] = flag;
-    line16(wire + g * 512 + l.lane * 16, w.w[0], w.w[1], w.w[2], w.w[3]);
+    warpLine16(wire + g * 512 + l.lane * 16, w.w[0], w.w[1], w.w[2], w.w[3]);
   }
 }
 
