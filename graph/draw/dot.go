@@ -82,7 +82,7 @@ func (w *dotWriter) box(b *box) {
 func (w *dotWriter) wire(e *wire) {
 	dir := "none"
 	if e.arrow {
-		dir = "forward, arrowsize=" + number(arrowScale(e.width))
+		dir = "forward, constraint=false, arrowsize=" + number(arrowScale(e.width)) // rings do not rank GPUs
 	}
 	w.out.WriteString(fmt.Sprintf("%s -> %s [pos=%s, color=%s, penwidth=%s, style=%s, dir=%s",
 		quote(e.from), quote(e.to), quote(w.path(e)), quote(e.color), number(e.width), e.dash, dir))

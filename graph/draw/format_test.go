@@ -11,8 +11,10 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"testing"
 
+	"github.com/ringtopo/ringtopo/graph/draw/internal/graphviz"
 	"github.com/ringtopo/ringtopo/graph/draw/internal/paint"
 )
 
@@ -162,5 +164,20 @@ func TestWallsAreNoPNG(t *testing.T) {
 	}}
 	if _, err := p.PNG(t.Context()); !errors.Is(err, ErrTooMuch) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestDOTIsForOthersToo: without the given places Graphviz's own layout takes
+// the text as well.
+func TestDOTIsForOthersToo(t *testing.T) {
+	svg, err := graphviz.Render(t.Context(), onePicture(t).DOT(), "dot", "svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, texts := textBoxes(t, svg)
+	for _, want := range []string{"GPU 3", "NUMA 1", "NV2 40 GB/s", "12 GB/s"} {
+		if !slices.ContainsFunc(texts, func(b textBox) bool { return b.text == want }) {
+			t.Errorf("no %q", want)
+		}
 	}
 }
