@@ -32,6 +32,8 @@ var reserved = map[string][]string{
 	"github.com/jedib0t/go-pretty":    {"cmd"},
 	"github.com/vbauerster/mpb":       {"cmd"},
 	"github.com/goccy/go-graphviz":    {"graph/draw"},
+	"github.com/tetratelabs/wazero":   {"graph/draw"},
+	"github.com/fogleman/gg":          {"graph/draw"},
 	"github.com/NVIDIA/go-nvml":       {"topo/probe"},
 	"github.com/ebitengine/purego":    {"cuda", "allreduce/nccl"},
 	"gonum.org/v1/plot":               {"allreduce/bench", "cmd"},
