@@ -3,11 +3,13 @@ package job
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ringtopo/ringtopo/connect"
 	"github.com/ringtopo/ringtopo/graph"
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
 	"github.com/ringtopo/ringtopo/rings"
+	"github.com/ringtopo/ringtopo/topo"
 )
 
 // Job is a communicator and the machines under it.
@@ -82,15 +84,21 @@ func Names(boxes []Box) []string {
 	return names
 }
 
-// Notes gives what a user should know of the machines, each machine's once.
+// Notes gives what a user should know of the machines beside what was assumed,
+// each machine's once.
 func Notes(boxes []Box) []string {
 	var out []string
 	seen := map[*Machine]bool{}
 	for _, b := range boxes {
-		if !seen[b.Machine] {
-			out = append(out, b.Notes...)
+		if seen[b.Machine] {
+			continue
 		}
 		seen[b.Machine] = true
+		for _, n := range b.Notes {
+			if !slices.ContainsFunc(b.System.Assumed, func(a topo.Assumption) bool { return sentence(a) == n }) {
+				out = append(out, n)
+			}
+		}
 	}
 	return out
 }

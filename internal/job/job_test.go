@@ -13,6 +13,7 @@ import (
 	"github.com/ringtopo/ringtopo/graph"
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
 	"github.com/ringtopo/ringtopo/rings/graphxml"
+	"github.com/ringtopo/ringtopo/topo"
 	"github.com/ringtopo/ringtopo/topo/machines"
 )
 
@@ -192,5 +193,14 @@ func BenchmarkNew(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A warning of a matrix that is also listed as assumed is told once.
+func TestNotesLeaveOutWhatIsAssumed(t *testing.T) {
+	sys := &topo.System{Assumed: []topo.Assumption{{Where: "line 3", What: "rows missing"}}}
+	b := Box{Machine: &Machine{}, System: sys, Notes: []string{"line 3: rows missing", "two cards share a name"}}
+	if got := Notes([]Box{b, b}); len(got) != 1 || got[0] != b.Notes[1] {
+		t.Errorf("notes %q, want only the second", got)
 	}
 }
