@@ -25,6 +25,7 @@ type planFlags struct {
 	nthreads    int
 
 	settings plan.Settings
+	given    func(flag string) bool
 }
 
 // addPlanFlags gives a command the flags; def is the default of --bytes.
@@ -40,13 +41,14 @@ func (a *app) addPlanFlags(cmd *cobra.Command, m *machineFlags, def string) *pla
 	fl.StringVar(&f.channels, "channels", "", "use only these channels, for example 0,2,5")
 	fl.StringVar(&f.buffsize, "buffsize", "", "size of a FIFO: that of --proto, else of Simple")
 	fl.IntVar(&f.nthreads, "nthreads", 0, "most threads of a block, without posting threads (NCCL_NTHREADS)")
+	f.given = fl.Changed
 	m.reads = func(env *ncclenv.Env) { f.settings = plan.SettingsFrom(env) }
 	return f
 }
 
 // prepare turns --nchannels into the variables that it stands for.
 func (f *planFlags) prepare(m *machineFlags) error {
-	if f.nchannels < 0 || f.nchannels > maxChannels {
+	if f.given("nchannels") && (f.nchannels < 1 || f.nchannels > maxChannels) {
 		return usage("--nchannels %d: want 1 to %d", f.nchannels, maxChannels)
 	}
 	if f.nchannels > 0 {
@@ -114,7 +116,7 @@ func (f *planFlags) apply(force plan.Force) error {
 		}
 		f.settings.BuffSize[proto] = int(size)
 	}
-	if f.nthreads == 0 {
+	if !f.given("nthreads") {
 		return nil
 	}
 	least, most, to := 64, 512, &f.settings.Threads

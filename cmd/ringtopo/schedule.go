@@ -47,8 +47,8 @@ planner gives it, or one given by hand with --ring, which takes the whole messag
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			given := cmd.Flags().Changed
-			if c.given, c.looped = given("rank"), given("loop"); given("ring") && (given("machine") || given("channel")) {
-				return usage("--ring is a ring by hand: it goes with neither -m nor --channel")
+			if c.given, c.looped = given("rank"), given("loop"); given("ring") && slices.ContainsFunc([]string{"machine", "gpus", "nodes", "channel"}, given) {
+				return usage("--ring is a ring by hand: it goes with none of -m, --gpus, --nodes and --channel")
 			}
 			return a.schedule(&c)
 		},
