@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -33,6 +34,7 @@ func (a *app) commands() []*cobra.Command {
 		a.newValidate(),
 		a.newModel(),
 		a.newBench(),
+		a.newP2P(),
 		a.newMan(),
 		a.newDocs(),
 		a.newVersion(),
@@ -62,7 +64,8 @@ input. NCCL's variables act as they do in NCCL.`,
 	}
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetIn(a.in)
-	root.SetOut(a.out)
+	root.SetOut(sink{a.out, "the result"})
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.SetErr(a.err)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no notes on stderr")
 	root.AddCommand(a.commands()...)
@@ -86,7 +89,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if code != exitFailed || err.Error() != "" {
 		fmt.Fprintf(a.err, "ringtopo: %v\n", err)
 	}
-	if code == exitUsage {
+	var output *outputError
+	if code == exitUsage && !errors.As(err, &output) {
 		fmt.Fprintf(a.err, "See '%s --help'.\n", cmd.CommandPath())
 	}
 	return code

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/gpu"
 	"github.com/ringtopo/ringtopo/allreduce/host"
+	"github.com/ringtopo/ringtopo/allreduce/nccl"
 	"github.com/ringtopo/ringtopo/internal/job"
 )
 
@@ -21,16 +21,20 @@ import (
 type engineFlags struct {
 	engine string
 	procs  bool
+	noP2P  bool
+	nccl   string
 	limit  time.Duration
 	inject string
 }
 
-// addEngineFlags gives a command --engine, --procs and --limit.
+// addEngineFlags gives a command --engine and what goes with it.
 func (a *app) addEngineFlags(cmd *cobra.Command) *engineFlags {
 	f := &engineFlags{}
 	fl := cmd.Flags()
 	fl.StringVar(&f.engine, "engine", engineAuto, "what moves the data: "+strings.Join(append([]string{engineAuto}, engineNames()...), ", "))
 	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory")
+	fl.BoolVar(&f.noP2P, "no-p2p", false, "on GPUs: go through the host's memory, as without peer access")
+	fl.StringVar(&f.nccl, "libnccl", "", "NCCL's library for --engine nccl (default the loader's libnccl.so.2)")
 	fl.DurationVar(&f.limit, "limit", host.DefaultLimit, "how long nothing may move before a run counts as stuck")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(append([]string{engineAuto}, engineNames()...), cobra.ShellCompDirectiveNoFileComp))
 	return f
@@ -43,13 +47,15 @@ type engine struct {
 	name string
 	// usable says why it cannot be used on this machine, as an error that wraps
 	// allreduce.ErrNoDevice; nil if it can.
-	usable func() error
+	usable func(*engineFlags) error
 	open   func(*app, *allreduce.Layout, engineOptions) (allreduce.Executor, error)
 }
 
 // engineOptions are what engineFlags say, understood.
 type engineOptions struct {
 	procs   bool
+	noP2P   bool
+	nccl    string
 	limit   time.Duration
 	fault   allreduce.Fault
 	devices []int // ordinal of each rank's GPU, where the machine is this one
@@ -58,9 +64,9 @@ type engineOptions struct {
 // engines lists all, the best first: auto takes the first that is usable.
 func engines() []engine {
 	return []engine{
-		{"gpu", gpu.Usable, openGPU},
-		{"nccl", notBuilt("nccl"), nil},
-		{"host", func() error { return nil }, openHost},
+		{"gpu", func(*engineFlags) error { return gpu.Usable() }, openGPU},
+		{"nccl", func(f *engineFlags) error { return nccl.Usable(f.nccl) }, openNCCL},
+		{"host", func(*engineFlags) error { return nil }, openHost},
 	}
 }
 
@@ -73,16 +79,6 @@ func engineNames() []string {
 	return names
 }
 
-// engineError is an engine that this machine or program does not have.
-type engineError struct{ name, reason string }
-
-func (e *engineError) Error() string { return fmt.Sprintf("engine %s: %s", e.name, e.reason) }
-func (e *engineError) Unwrap() error { return allreduce.ErrNoDevice }
-
-func notBuilt(name string) func() error {
-	return func() error { return &engineError{name, "not available in this program"} }
-}
-
 func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
 	opt := host.Options{Limit: o.limit, Fault: o.fault}
 	if o.procs {
@@ -91,11 +87,29 @@ func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor,
 	return host.New(l, opt)
 }
 
-func openGPU(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+func openGPU(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
 	if o.procs {
 		return nil, usage("--procs goes with --engine host: all GPUs of a machine are driven from one process")
 	}
-	return gpu.New(l, gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices})
+	ex, err := gpu.New(l, gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices, NoP2P: o.noP2P})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range ex.Notes() {
+		a.note("%s", n)
+	}
+	return ex, nil
+}
+
+func openNCCL(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+	if o.procs || o.fault.Kind != allreduce.NoFault {
+		return nil, usage("--procs and --inject do not go with --engine nccl")
+	}
+	api, err := nccl.Open(o.nccl)
+	if err != nil {
+		return nil, err
+	}
+	return nccl.New(l, nccl.Options{API: api, Devices: o.devices})
 }
 
 // choose finds the engine that the flags ask for. On auto a GPU is used only
@@ -108,12 +122,12 @@ func (f *engineFlags) choose(m *machineFlags) (engine, error) {
 	for _, e := range engines() {
 		switch {
 		case f.engine == e.name:
-			if err := e.usable(); err != nil {
+			if err := e.usable(f); err != nil {
 				return engine{}, &codedError{exitNoGPU, err}
 			}
 			return e, nil
 		case f.engine == engineAuto && (here && !f.procs || e.name == "host"):
-			if err := e.usable(); err == nil {
+			if err := e.usable(f); err == nil {
 				return e, nil
 			} else if !errors.Is(err, allreduce.ErrNoDevice) {
 				return engine{}, err
@@ -125,7 +139,7 @@ func (f *engineFlags) choose(m *machineFlags) (engine, error) {
 
 // options understands the flags.
 func (f *engineFlags) options() (o engineOptions, err error) {
-	o = engineOptions{procs: f.procs, limit: f.limit}
+	o = engineOptions{procs: f.procs, noP2P: f.noP2P, nccl: f.nccl, limit: f.limit}
 	if f.inject != "" {
 		o.fault, err = parseFault(f.inject)
 	}
