@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"syscall"
 	"unsafe"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -48,7 +49,7 @@ func (h *heap) fifo(conn int, p allreduce.Proto) ([]byte, error) {
 
 func (h *heap) alloc(size int64) ([]byte, error) {
 	if size > maxBuffer {
-		return nil, fmt.Errorf("buffer of %d bytes: want at most %d", size, int64(maxBuffer))
+		return nil, fmt.Errorf("buffer of %d bytes: want at most %d: %w", size, int64(maxBuffer), syscall.ENOMEM)
 	}
 	b, err := fresh(int(size))
 	if err != nil {

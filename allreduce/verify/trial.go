@@ -77,7 +77,7 @@ func (t *Trial) span(rank int, w *allreduce.Work) (allreduce.Span, error) {
 	shift := int64(t.opt.Shift * w.DType.Size())
 	b, err := t.ex.Alloc(rank, guardBytes+shift+w.Bytes()+guardBytes)
 	if err != nil {
-		return allreduce.Span{}, fmt.Errorf("rank %d: %w", rank, err)
+		return allreduce.Span{}, err // it names the rank
 	}
 	t.bufs = append(t.bufs, b)
 	return allreduce.Span{Buf: b, Off: guardBytes + shift}, nil

@@ -237,7 +237,7 @@ func (a *app) measure(c *benchCommand, m *benchMachine, res, old *bench.Result, 
 	runErr := bench.Run(a.ctx, m, res, bar.show)
 	bar.end()
 	if runErr != nil && !errors.Is(runErr, context.Canceled) {
-		return runErr
+		return tooLarge(runErr)
 	}
 	if runErr != nil {
 		a.note("interrupted: what was measured is kept; go on with --resume")
@@ -281,8 +281,10 @@ func (a *app) listRecipes() error {
 		}
 		t.AppendRow(table.Row{name, r.About, r.Question})
 	}
-	_, err := fmt.Fprintln(a.out, t.Render())
-	return err
+	return a.print(func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, t.Render())
+		return err
+	})
 }
 
 // planBench says what would run, and roughly for how long.
@@ -295,13 +297,15 @@ func (a *app) planBench(m *benchMachine, r *bench.Recipe) error {
 	if err != nil {
 		return err
 	}
-	for i, p := range list {
-		fmt.Fprintf(a.out, "%4d  %v\n", i+1, p.Setting)
-	}
-	fmt.Fprintf(a.out, "%d settings x %d passes x (%d + %d) runs, about %v of runs", points, r.Cycles, r.Warmup, r.Iterations, d.Round(100*time.Millisecond))
-	if joint > 0 {
-		fmt.Fprintf(a.out, "; then up to %d pairs of settings", joint)
-	}
-	_, err = fmt.Fprintln(a.out)
-	return err
+	return a.print(func(w io.Writer) error {
+		for i, p := range list {
+			fmt.Fprintf(w, "%4d  %v\n", i+1, p.Setting)
+		}
+		fmt.Fprintf(w, "%d settings x %d passes x (%d + %d) runs, about %v of runs", points, r.Cycles, r.Warmup, r.Iterations, d.Round(100*time.Millisecond))
+		if joint > 0 {
+			fmt.Fprintf(w, "; then up to %d pairs of settings", joint)
+		}
+		_, err := fmt.Fprintln(w)
+		return err
+	})
 }

@@ -194,9 +194,15 @@ func (a *app) compareBench(c *bench.Comparison) error {
 		t.AppendRow(table.Row{ch.Setting.String(), fmt.Sprintf("%.1f", ch.Old.Median), fmt.Sprintf("%.1f", ch.New.Median),
 			fmt.Sprintf("%.2f", ch.Ratio), ch.Verdict})
 	}
-	fmt.Fprintln(a.out, t.Render())
-	for _, u := range c.Unlike {
-		fmt.Fprintf(a.out, "# not alike: %s\n", u)
+	err := a.print(func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, t.Render())
+		for _, u := range c.Unlike {
+			fmt.Fprintf(w, "# not alike: %s\n", u)
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if c.Slower() {
 		return &codedError{exitFailed, fmt.Errorf("settings got slower")}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/ringtopo/ringtopo/topo/machines"
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
@@ -40,11 +41,22 @@ func exitCode(err error, running bool) int {
 	var unknown *machines.UnknownError
 	var device *ncclxml.DeviceError
 	var live *probe.DeviceError
+	var output *outputError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
-	case !running, errors.As(err, &unknown), errors.As(err, &device), errors.As(err, &live):
+	case errors.Is(err, probe.ErrNotEmpty), errors.Is(err, syscall.ENOMEM):
+		return exitUsage
+	case !running, errors.As(err, &unknown), errors.As(err, &device), errors.As(err, &live), errors.As(err, &output):
 		return exitUsage
 	}
 	return exitTopology
+}
+
+// tooLarge adds to the news that there is not memory enough what to do.
+func tooLarge(err error) error {
+	if errors.Is(err, syscall.ENOMEM) {
+		return fmt.Errorf("%w; send fewer bytes (--bytes), or to fewer GPUs (--gpus): each rank needs memory for its own data", err)
+	}
+	return err
 }

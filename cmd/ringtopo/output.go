@@ -24,7 +24,7 @@ type output struct {
 var suffixes = map[string][]string{
 	".json": {"json"}, ".yaml": {"yaml"}, ".yml": {"yaml"}, ".xml": {"xml", "graph-xml"},
 	".svg": {"svg"}, ".png": {"png"}, ".dot": {"dot"}, ".gv": {"dot"},
-	".csv": {"csv"}, ".md": {"markdown"}, ".mmd": {"mermaid"}, ".txt": {"text"},
+	".csv": {"csv"}, ".md": {"markdown"}, ".mmd": {"mermaid"}, ".txt": {"text", "table"},
 }
 
 // addOutput gives a command -o and --out. The first format is the default.
@@ -36,11 +36,14 @@ func (a *app) addOutput(cmd *cobra.Command, formats ...string) *output {
 	return o
 }
 
-// resolve gives the format in force.
+// resolve gives the format in force. A suffix that asks for none of the
+// command's formats is refused, so that no file lies about what is in it.
 func (o *output) resolve() (string, error) {
 	format := o.format
-	if format == "" && o.file != "" {
-		format = o.bySuffix(strings.ToLower(filepath.Ext(o.file)))
+	if suffix := strings.ToLower(filepath.Ext(o.file)); format == "" && suffix != "" {
+		if format = o.bySuffix(suffix); format == "" {
+			return "", usage("--out %s: the suffix %s stands for none of the formats %s; choose one with -o", o.file, suffix, strings.Join(o.formats, ", "))
+		}
 	}
 	if format == "" {
 		format = o.formats[0]
@@ -69,18 +72,40 @@ func (a *app) emit(o *output, write func(io.Writer) error) error {
 		return err
 	}
 	if o.file == "" {
-		return buffered(a.out, write)
+		return a.print(write)
 	}
-	err := writeFile(o.file, write)
-	var file *fs.PathError
-	if errors.As(err, &file) {
-		return &codedError{exitUsage, err}
-	}
-	return err
+	return writeFile(o.file, write)
 }
 
-func buffered(w io.Writer, write func(io.Writer) error) error {
-	b := bufio.NewWriterSize(sink{w}, 64<<10)
+// print writes to stdout.
+func (a *app) print(write func(io.Writer) error) error {
+	return buffered(a.out, "the result", write)
+}
+
+// outputError says that what was made cannot be written.
+type outputError struct {
+	to  string // as the user knows it
+	err error
+}
+
+// newOutputError leaves out names of files that only this program knows.
+func newOutputError(to string, err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return &outputError{to, err}
+}
+
+func (e *outputError) Error() string { return fmt.Sprintf("writing %s: %v", e.to, e.err) }
+func (e *outputError) Unwrap() error { return e.err }
+
+func buffered(w io.Writer, to string, write func(io.Writer) error) error {
+	b := bufio.NewWriterSize(sink{w, to}, 64<<10)
 	if err := write(b); err != nil {
 		return err
 	}
@@ -88,26 +113,30 @@ func buffered(w io.Writer, write func(io.Writer) error) error {
 }
 
 // sink tells errors of writing from those of what is written.
-type sink struct{ w io.Writer }
+type sink struct {
+	w  io.Writer
+	to string
+}
 
 func (s sink) Write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
 	if err != nil {
-		err = &codedError{exitUsage, fmt.Errorf("writing the result: %w", err)}
+		err = newOutputError(s.to, err)
 	}
 	return n, err
 }
 
-func writeFile(path string, write func(io.Writer) error) (err error) {
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	path := name
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeDevice(path, write)
+		return writeDevice(path, name, write)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return newOutputError(name, err)
 	}
 	defer func() {
 		if err != nil {
@@ -115,9 +144,17 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	if err := buffered(f, write); err != nil {
+	if err := buffered(f, name, write); err != nil {
 		return err
 	}
+	if err := publish(f, path); err != nil {
+		return newOutputError(name, err)
+	}
+	return nil
+}
+
+// publish gives a finished file its name.
+func publish(f *os.File, path string) error {
 	if err := f.Chmod(0o644); err != nil {
 		return err
 	}
@@ -128,14 +165,17 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 }
 
 // writeDevice writes to what cannot be replaced: a pipe, a terminal.
-func writeDevice(path string, write func(io.Writer) error) error {
+func writeDevice(path, name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return newOutputError(name, err)
 	}
-	if err := buffered(f, write); err != nil {
+	if err := buffered(f, name, write); err != nil {
 		_ = f.Close()
 		return err
 	}
-	return f.Close()
+	if err := f.Close(); err != nil {
+		return newOutputError(name, err)
+	}
+	return nil
 }

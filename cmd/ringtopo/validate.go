@@ -53,7 +53,7 @@ a colon, as in stale-flag:rank=1,channel=0,step=2.
 Exit code 1: wrong data, a run that stuck, or less than --min-busbw on all channels
 together.`,
 		Example: `  ringtopo validate -m v100x4
-  ringtopo validate -m dgx-1v --procs --dtype all --op all
+  ringtopo validate -m dgx-1v --procs --dtype int8,bfloat16 --op all --bytes 64KiB --rounds 1 --stress=false
   ringtopo validate --ring "0 2 3 1" --proto LL,LL128,Simple
   ringtopo validate -m v100x4 --inject stale-flag:rank=2
   ringtopo validate --engine gpu --bytes 1GiB --min-busbw 300`,
@@ -90,7 +90,7 @@ func (a *app) validate(c *validateCommand) error {
 		err = cerr
 	}
 	if err != nil {
-		return err
+		return tooLarge(err)
 	}
 	err = a.emit(c.out, func(w io.Writer) error {
 		if format == "json" || format == "yaml" {
@@ -111,6 +111,9 @@ func (a *app) validate(c *validateCommand) error {
 func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	if c.rounds < 1 {
 		return nil, usage("--rounds %d: want at least 1", c.rounds)
+	}
+	if !(c.minBusBW >= 0) { // nor NaN
+		return nil, usage("--min-busbw %v: want a bandwidth in GB/s, or 0 for none", c.minBusBW)
 	}
 	sweep, err := c.sweep()
 	if err != nil {

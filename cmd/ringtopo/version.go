@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -26,9 +27,11 @@ func (a *app) newVersion() *cobra.Command {
 		Example: "  ringtopo version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.out, "ringtopo %s (%s, %s/%s, cgo %s)\ncompatible with %s\n",
-				version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, setting("CGO_ENABLED"), rings.NCCL2223)
-			return err
+			return a.print(func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "ringtopo %s (%s, %s/%s, cgo %s)\ncompatible with %s\n",
+					version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, setting("CGO_ENABLED"), rings.NCCL2223)
+				return err
+			})
 		},
 	}
 	return cmd

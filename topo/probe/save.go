@@ -11,10 +11,13 @@ import (
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
 )
 
+// ErrNotEmpty: the folder for a recording holds something already.
+var ErrNotEmpty = errors.New("not empty")
+
 // save writes a recording into a new folder, or not at all.
 func (p *Prober) save(dir string, files *Tree, job jobFile, expect *ncclxml.Document) (err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty; name a new folder for the recording", dir)
+		return fmt.Errorf("%s is %w; name a new folder for the recording", dir, ErrNotEmpty)
 	}
 	contents, err := p.contents(files, job, expect)
 	if err != nil {
