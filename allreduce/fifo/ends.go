@@ -23,8 +23,10 @@ func (s *search) end(parent int32, st state, by action, kind EndKind, found uint
 	done := [2]int{s.done(st, sender), s.done(st, receiver)}
 	e := s.found[kind]
 	if e == nil {
-		e = &End{Kind: kind, Sender: [2]int{done[0], done[0]}, Receiver: [2]int{done[1], done[1]}}
-		e.Trace = append(s.trace(parent), s.event(by, s.nodes[max(parent, 0)].state))
+		e = &End{Kind: kind, Trace: []Event{}, Sender: [2]int{done[0], done[0]}, Receiver: [2]int{done[1], done[1]}}
+		if parent >= 0 { // else nothing could move from the beginning
+			e.Trace = append(s.trace(parent), s.event(by, s.nodes[parent].state))
+		}
 		e.Why = s.why(st, by, kind, found)
 		s.found[kind] = e
 	}
