@@ -26,18 +26,20 @@ type Finding struct {
 // Interaction compares two settings changed together with what each alone
 // predicts: the product of their ratios to the baseline.
 type Interaction struct {
-	A, B           string  // axes
-	LevelA, LevelB string  // their levels
-	Predicted      float64 // microseconds
-	Measured       float64
-	Residual       float64 // percent: above 0 is slower than predicted
-	Usable         bool    // of all four
+	A         string  `json:"a"` // axes
+	B         string  `json:"b"`
+	LevelA    string  `json:"levelA"` // their levels
+	LevelB    string  `json:"levelB"`
+	Predicted float64 `json:"predictedUs"`
+	Measured  float64 `json:"measuredUs"`
+	Residual  float64 `json:"residualPercent"` // above 0 is slower than predicted
+	Usable    bool    `json:"usable"`          // of all four
 }
 
 // Analysis is what an experiment shows, and what it does not.
 type Analysis struct {
-	Findings     []Finding
-	Interactions []Interaction
+	Findings     []Finding     `json:"findings"`
+	Interactions []Interaction `json:"interactions,omitempty"`
 }
 
 // Analyse works out ratios, ties and interactions.

@@ -16,18 +16,19 @@ const (
 
 // Change is one setting in two results.
 type Change struct {
-	Setting  Setting `json:"setting"`
-	Old, New Stats
-	Ratio    float64 `json:"ratio"` // old median over new: above 1 is faster now
-	Verdict  Verdict `json:"verdict"`
+	Setting Setting `json:"setting"`
+	Old     Stats   `json:"old"`
+	New     Stats   `json:"new"`
+	Ratio   float64 `json:"ratio"` // old median over new: above 1 is faster now
+	Verdict Verdict `json:"verdict"`
 }
 
 // Comparison sets a result against an older one.
 type Comparison struct {
-	Changes []Change
+	Changes []Change `json:"changes"`
 	// Unlike says what differs besides the time, for example another processor
 	// or driver.
-	Unlike []string
+	Unlike []string `json:"unlike,omitempty"`
 }
 
 // Slower tells whether any setting got slower.
