@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -36,10 +37,10 @@ func (t *Tuning) asked() (algos [nAlgos]int, protos [nProtos]int) {
 	protos = [nProtos]int{allreduce.LL: 1, allreduce.LL128: byRule, allreduce.Simple: 1}
 	algos = [nAlgos]int{1, 1, 1, 1, 1, 1}
 	if t.settings.Protos != nil {
-		parseList(*t.settings.Protos, protos[:], allreduce.Proto.String)
+		t.warnUnknown("NCCL_PROTO", "protocol", parseList(*t.settings.Protos, protos[:], allreduce.Proto.String))
 	}
 	if t.settings.Algos != nil {
-		parseList(*t.settings.Algos, algos[:], allreduce.Algo.String)
+		t.warnUnknown("NCCL_ALGO", "algorithm", parseList(*t.settings.Algos, algos[:], allreduce.Algo.String))
 	}
 	algos[allreduce.CollNetDirect], algos[allreduce.CollNetChain] = 0, 0
 	if t.comm.NNodes == 1 {
@@ -54,8 +55,9 @@ func (t *Tuning) asked() (algos [nAlgos]int, protos [nProtos]int) {
 }
 
 // parseList reads names with commas between: those listed are on and the others
-// off, or the other way round after a ^. Unknown names mean nothing.
-func parseList[T ~uint8](list string, on []int, nameOf func(T) string) {
+// off, or the other way round after a ^. Unknown names mean nothing; they are
+// given back.
+func parseList[T ~uint8](list string, on []int, nameOf func(T) string) (unknown []string) {
 	listed, others := 1, 0
 	if rest, found := strings.CutPrefix(list, "^"); found {
 		list, listed, others = rest, 0, 1
@@ -64,11 +66,22 @@ func parseList[T ~uint8](list string, on []int, nameOf func(T) string) {
 		on[i] = others
 	}
 	for name := range strings.SplitSeq(list, ",") {
+		known := name == ""
 		for i := range on {
 			if strings.EqualFold(name, nameOf(T(i))) {
-				on[i] = listed
+				on[i], known = listed, true
 			}
 		}
+		if !known {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+func (t *Tuning) warnUnknown(variable, what string, names []string) {
+	for _, name := range names {
+		t.warn(fmt.Sprintf("%s: there is no %s %q; NCCL passes over the name.", variable, what, name))
 	}
 }
 

@@ -22,7 +22,7 @@ type Tuning struct {
 	Latency    Table                          // microseconds
 	MaxThreads [nAlgos][nProtos]int           // of one block
 	Thresholds [nAlgos][nProtos]int64         // bytes per thread and channel below which they are given up
-	Warnings   []string                       // variables that were out of range
+	Warnings   []string                       // variables that ask for what there is not
 	backup     [nCollectives][nProtos]float32 // ring bandwidths before algorithms were switched off
 
 	comm     *connect.Comm

@@ -204,6 +204,21 @@ func TestNothingOn(t *testing.T) {
 	}
 }
 
+func TestNamesThatThereAreNot(t *testing.T) {
+	for _, c := range []struct{ algos, protos, want string }{
+		{"Ring", "^ll128", ""},
+		{"", "", ""},
+		{"foo,ring,bar", "Simple", `NCCL_ALGO: there is no algorithm "foo"; NCCL passes over the name. NCCL_ALGO: there is no algorithm "bar"; NCCL passes over the name.`},
+		{"^ foo", "simple", `NCCL_ALGO: there is no algorithm " foo"; NCCL passes over the name.`},
+		{"Ring", "simple,LL256,LL256", `NCCL_PROTO: there is no protocol "LL256"; NCCL passes over the name.`},
+	} {
+		p := newPlanner(t, systemA(), func(s *plan.Settings) { s.Algos, s.Protos = text(c.algos), text(c.protos) })
+		if got := strings.Join(p.Warnings, " "); got != c.want {
+			t.Errorf("%q and %q: warnings %s, want %s", c.algos, c.protos, got, c.want)
+		}
+	}
+}
+
 // With the tree switched off by name but the ring by type only, the ring's time
 // is kept in reserve.
 func TestRingInReserve(t *testing.T) {

@@ -13,6 +13,7 @@ var wanted = map[string]string{
 	"float64":  "a number",
 	"duration": "a time such as 500ms or 30s",
 	"bool":     "true or false",
+	"intSlice": "whole numbers with commas between",
 }
 
 // flagError says in words what a flag's value should have been; other errors

@@ -168,8 +168,15 @@ func (a *app) noteJob(boxes []job.Box, env *ncclenv.Env) {
 			a.note("%s", line)
 		}
 	}
+	for _, line := range env.Misfits() {
+		a.note("%s", line)
+	}
 	for _, name := range env.Idle() {
-		a.note("--set %s has no influence here; is the name right?", name)
+		if ncclenv.Known(name) {
+			a.note("--set %s does not act in this command", name)
+		} else {
+			a.note("--set %s has no influence here; is the name right?", name)
+		}
 	}
 }
 

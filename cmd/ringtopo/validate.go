@@ -140,6 +140,9 @@ func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	if v.planner, _, err = sweep[0].in(c.plan).planner(v.comm); err != nil {
 		return nil, err
 	}
+	for _, w := range v.planner.Warnings {
+		a.note("%s", w)
+	}
 	return v, v.open()
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -22,6 +23,7 @@ type Env struct {
 	looked map[string]bool
 	acted  map[string]string
 	notes  []string
+	misfit []string // what Misfits tells
 }
 
 func newEnv() *Env {
@@ -104,6 +106,9 @@ func (e *Env) Int(name string, absent int64) int64 {
 	}
 	e.acted[name] = text
 	e.note(first, fmt.Sprintf("%s set by environment to %d.", name, v))
+	if strict, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); first && (err != nil || strict != v) {
+		e.misfit = append(e.misfit, fmt.Sprintf("%s=%s is no whole number; NCCL reads it as %d", name, text, v))
+	}
 	return v
 }
 
@@ -127,6 +132,14 @@ func (e *Env) Notes() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.notes)
+}
+
+// Misfits tells, in the order of look-up, which integers were read from texts
+// that are no whole numbers.
+func (e *Env) Misfits() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.misfit)
 }
 
 // Idle gives the variables of With that were never looked up, sorted: their

@@ -72,6 +72,42 @@ func TestNotesSayWhatNCCLSays(t *testing.T) {
 	}
 }
 
+func TestMisfitsAreTextsThatAreNoWholeNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		"abc":   "NCCL_X=abc is no whole number; NCCL reads it as 0",
+		"12 ch": "NCCL_X=12 ch is no whole number; NCCL reads it as 12",
+		"1_000": "NCCL_X=1_000 is no whole number; NCCL reads it as 1",
+		"0b1":   "NCCL_X=0b1 is no whole number; NCCL reads it as 0",
+		"1.5":   "NCCL_X=1.5 is no whole number; NCCL reads it as 1",
+		"12":    "", " 12": "", "-1": "", "+3": "", "0x10": "", "010": "", "": "",
+		"99999999999999999999": "", // told as a note of NCCL's
+	} {
+		e := FromEnviron(nil).With(map[string]string{"NCCL_X": text})
+		for range 2 {
+			e.Int("NCCL_X", 0)
+		}
+		if got := strings.Join(e.Misfits(), "; "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestKnown(t *testing.T) {
+	for _, name := range []string{"NCCL_ALGO", "NCCL_MIN_NCHANNELS", "NCCL_DEBUG", "NCCL_WORK_FIFO_BYTES"} {
+		if !Known(name) {
+			t.Errorf("%s is not known", name)
+		}
+	}
+	for _, name := range []string{"NCCL_", "NCCL_ALGOS", "NCCL_MIN_CHANNELS", "nccl_algo", ""} {
+		if Known(name) {
+			t.Errorf("%s is known", name)
+		}
+	}
+	if !slices.IsSorted(known) || len(slices.Compact(slices.Clone(known))) != len(known) {
+		t.Error("the names are not sorted, each once")
+	}
+}
+
 func TestOnlyWhatWasLookedUpActed(t *testing.T) {
 	e := FromEnviron([]string{"NCCL_A=1", "NCCL_B=2", "NCCL_C="})
 	e.Int("NCCL_A", 0)
