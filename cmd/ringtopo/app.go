@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -87,7 +90,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	code := exitCode(err, a.running)
 	if code != exitFailed || err.Error() != "" {
-		fmt.Fprintf(a.err, "ringtopo: %v\n", err)
+		fmt.Fprintf(a.err, "ringtopo: %s\n", printable(err.Error()))
 	}
 	var output *outputError
 	if code == exitUsage && !errors.As(err, &output) {
@@ -99,6 +102,23 @@ func (a *app) run(ctx context.Context, args []string) int {
 // note tells the user something that is not the result.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.err, "note: "+format+"\n", args...)
+		fmt.Fprintf(a.err, "note: %s\n", printable(fmt.Sprintf(format, args...)))
 	}
+}
+
+// printable writes what a terminal must not get as escapes: a message may hold
+// parts of a broken file.
+func printable(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(r)):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case r == '\n' || strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }

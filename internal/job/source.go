@@ -9,6 +9,10 @@ import (
 	"io/fs"
 	"os"
 
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
 	"github.com/ringtopo/ringtopo/topo/machinejson"
 	"github.com/ringtopo/ringtopo/topo/machines"
@@ -124,9 +128,10 @@ func (s Source) recording(dir string) (*Machine, error) {
 	}}, nil
 }
 
-// read recognises a file by its first bytes.
+// read recognises a file by its first bytes. Windows' tools write UTF-16, which
+// its byte order mark tells.
 func (s Source) read(r io.Reader, name string) (*Machine, error) {
-	b := bufio.NewReader(r)
+	b := bufio.NewReader(transform.NewReader(r, unicode.BOMOverride(encoding.Nop.NewDecoder())))
 	switch first, err := firstByte(b); {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s is empty", name)

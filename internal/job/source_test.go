@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,12 +30,22 @@ const tiny = `<system version="1">
 
 func noEnv() *ncclenv.Env { return ncclenv.FromEnviron(nil) }
 
+func utf16Text(s, mark string, order binary.AppendByteOrder) string {
+	text := []byte(mark)
+	for _, unit := range utf16.Encode([]rune(s)) {
+		text = order.AppendUint16(text, unit)
+	}
+	return string(text)
+}
+
 func TestReadRecognisesContent(t *testing.T) {
 	good := map[string]string{
 		"plain":           tiny,
 		"blank lines":     "\n\n  " + tiny,
 		"byte order mark": "\ufeff" + tiny,
 		"comment first":   "<!-- a machine -->\n" + tiny,
+		"UTF-16, little":  utf16Text(tiny, "\xff\xfe", binary.LittleEndian),
+		"UTF-16, big":     utf16Text(tiny, "\xfe\xff", binary.BigEndian),
 	}
 	for name, text := range good {
 		m, err := (Source{}).read(strings.NewReader(text), name)

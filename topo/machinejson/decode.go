@@ -31,7 +31,7 @@ func Decode(r io.Reader, name string) (*topo.System, error) {
 		return nil, place(err, name, text)
 	}
 	if head.Schema != Schema {
-		return nil, fmt.Errorf("%s: the schema is %q; a machine has %q, as ringtopo machines show NAME -o json writes it", name, head.Schema, Schema)
+		return nil, fmt.Errorf("%s: the schema is %.40q; a machine has %q, as ringtopo machines show NAME -o json writes it", name, head.Schema, Schema)
 	}
 	var m Machine
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -90,7 +90,7 @@ func (h hex) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%#x", uint
 func (h *hex) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseUint(string(text), 0, 64)
 	if err != nil {
-		return fmt.Errorf("%q is not a number of 64 bits such as 0x1f", text)
+		return fmt.Errorf("%.40q is not a number of 64 bits such as 0x1f", text)
 	}
 	*h = hex(v)
 	return nil
@@ -106,7 +106,7 @@ func (b busID) MarshalText() ([]byte, error) { return []byte(topo.BusID(b).Strin
 func (b *busID) UnmarshalText(text []byte) error {
 	v := topo.ParseBusID(string(text))
 	if busID(v) == 0 && len(text) > 0 && text[0] != '0' {
-		return fmt.Errorf("%q is not a bus id such as 0000:3b:00.0", text)
+		return fmt.Errorf("%.40q is not a bus id such as 0000:3b:00.0", text)
 	}
 	*b = busID(v)
 	return nil

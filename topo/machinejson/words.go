@@ -26,7 +26,7 @@ func (w words[T]) value(name string) (T, error) {
 	}
 	var none T
 	known := slices.DeleteFunc(slices.Sorted(maps.Values(w.names)), func(n string) bool { return n == "" })
-	return none, fmt.Errorf("%s %q is not one of %s", w.what, name, strings.Join(known, ", "))
+	return none, fmt.Errorf("%s %.40q is not one of %s", w.what, name, strings.Join(known, ", "))
 }
 
 func classWords() words[topo.Class] {

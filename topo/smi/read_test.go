@@ -203,6 +203,8 @@ func TestRefused(t *testing.T) {
 	}{
 		"nothing":             {"", smi.ErrNoMatrix, 0, "no line names the columns"},
 		"prose":               {"the quick brown fox\n", smi.ErrNoMatrix, 0, "no matrix"},
+		"log of NCCL":         {"NCCL version 2.22.3+cuda12.5\n", smi.ErrNoMatrix, 1, "a log of NCCL"},
+		"line of a log":       {"\nnode1:71:95 [0] NCCL INFO Channel 00/24 :    0   1\n", smi.ErrNoMatrix, 2, "NCCL_TOPO_DUMP_FILE"},
 		"sandbox":             {head + "Failed to run topology matrix\n", smi.ErrNoMatrix, 2, "/sys/bus/pci/devices"},
 		"old Windows":         {"ERROR: Option -m is missing its value. Please run\n", smi.ErrNoMatrix, 1, "Windows"},
 		"argument":            {"The -i command line argument must be used in conjunction with -n or -p.\n", smi.ErrNoMatrix, 1, "without -i"},

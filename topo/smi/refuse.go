@@ -20,6 +20,9 @@ type reason struct {
 const onMachine = "run nvidia-smi topo -m on the machine and give its output"
 
 var reasons = []reason{
+	{pattern(`\bNCCL (?:INFO|WARN|TRACE) |^NCCL version \d`),
+		"this is a log of NCCL, not a topology",
+		"give the file that NCCL_TOPO_DUMP_FILE names, or " + onMachine},
 	{pattern(`Failed to run topology matrix`),
 		"nvidia-smi failed to make the matrix: it saw no PCI devices in /sys/bus/pci/devices",
 		"run it outside of the sandbox or container, or give a topology file"},
