@@ -95,6 +95,12 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if c.view != "lines" && c.view != "heat" {
 		return usage("--view %s: want lines or heat", c.view)
 	}
+	if !(c.tie >= 0) { // nor NaN
+		return usage("--tie %v: want a relative difference from 0 on, such as 0.05", c.tie)
+	}
+	if c.nchannels > maxChannels {
+		return usage("--nchannels %d: want 1 to %d, or 0 for what NCCL makes", c.nchannels, maxChannels)
+	}
 	old, err := readResult(c.compare)
 	if err != nil {
 		return err

@@ -41,11 +41,12 @@ func exitCode(err error, running bool) int {
 	var unknown *machines.UnknownError
 	var device *ncclxml.DeviceError
 	var live *probe.DeviceError
+	var save *probe.SaveError
 	var output *outputError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
-	case errors.Is(err, probe.ErrNotEmpty), errors.Is(err, syscall.ENOMEM):
+	case errors.As(err, &save), errors.Is(err, syscall.ENOMEM):
 		return exitUsage
 	case !running, errors.As(err, &unknown), errors.As(err, &device), errors.As(err, &live), errors.As(err, &output):
 		return exitUsage

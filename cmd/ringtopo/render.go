@@ -104,6 +104,9 @@ func (a *app) picture(c *renderCommand) (*draw.Picture, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.Comm.NRanks == 1 {
+		return nil, usage("a job of one GPU has no ring to draw; leave out --channels and --view")
+	}
 	overlays, err := c.overlays(j)
 	if err != nil {
 		return nil, err

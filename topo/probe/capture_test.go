@@ -199,6 +199,16 @@ func TestCaptureRefuses(t *testing.T) {
 	if _, err := Capture(full, s, Options{}, false); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("into a full folder: %v", err)
 	}
+	mine := filepath.Join(full, "mine")
+	for _, dir := range []string{mine, filepath.Join(mine, "below")} {
+		var save *SaveError
+		if _, err := Capture(dir, s, Options{}, false); !errors.As(err, &save) || !strings.HasPrefix(err.Error(), dir+": not a ") {
+			t.Errorf("in place of a file: %v", err)
+		}
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Errorf("the file is lost: %v", err)
+	}
 	entries, err := os.ReadDir(filepath.Dir(full))
 	if err != nil {
 		t.Fatal(err)

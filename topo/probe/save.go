@@ -5,28 +5,63 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
 )
 
-// ErrNotEmpty: the folder for a recording holds something already.
-var ErrNotEmpty = errors.New("not empty")
+// SaveError says why no recording can be made under a name.
+type SaveError struct {
+	Dir string
+	Err error
+}
+
+func (e *SaveError) Error() string { return e.Dir + ": " + e.Err.Error() }
+func (e *SaveError) Unwrap() error { return e.Err }
 
 // save writes a recording into a new folder, or not at all.
-func (p *Prober) save(dir string, files *Tree, job jobFile, expect *ncclxml.Document) (err error) {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is %w; name a new folder for the recording", dir, ErrNotEmpty)
+func (p *Prober) save(dir string, files *Tree, job jobFile, expect *ncclxml.Document) error {
+	if err := vacant(dir); err != nil {
+		return &SaveError{dir, err}
 	}
 	contents, err := p.contents(files, job, expect)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o777); err != nil {
+	if err := publish(dir, contents); err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err // its path is that of a folder in the making
+		}
+		return &SaveError{dir, err}
+	}
+	return nil
+}
+
+// vacant refuses a name that something of the user's has.
+func vacant(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil // making the folder will tell
+	}
+	if !info.IsDir() {
+		return errors.New("not a folder; name a new one for the recording")
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return errors.New("not empty; name a new folder for the recording")
+	}
+	return nil
+}
+
+// publish writes files into a folder that has its name only when all are there.
+func publish(dir string, contents map[string][]byte) (err error) {
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), ".recording-")
+	tmp, err := os.MkdirTemp(parent, ".recording-")
 	if err != nil {
 		return err
 	}
@@ -39,7 +74,7 @@ func (p *Prober) save(dir string, files *Tree, job jobFile, expect *ncclxml.Docu
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Rename(tmp, dir)
