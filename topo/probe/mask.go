@@ -13,13 +13,14 @@ import (
 type masker struct {
 	guids   map[string]string
 	subnets map[netip.Prefix]int
+	hosts   map[netip.Prefix]int // seen in each subnet
 	addrs   map[netip.Addr]string
 	uuids   map[string]string
 }
 
 func newMasker() *masker {
 	return &masker{
-		guids: map[string]string{}, subnets: map[netip.Prefix]int{},
+		guids: map[string]string{}, subnets: map[netip.Prefix]int{}, hosts: map[netip.Prefix]int{},
 		addrs: map[netip.Addr]string{}, uuids: map[string]string{},
 	}
 }
@@ -112,17 +113,18 @@ func (m *masker) addr(addr netip.Addr, net netip.Prefix) string {
 	if _, ok := m.subnets[net]; !ok {
 		m.subnets[net] = len(m.subnets) + 1
 	}
-	host := uint16(len(m.addrs) + 1)
+	m.hosts[net]++
+	host := m.hosts[net] % (1 << min(addr.BitLen()-net.Bits(), 16)) // stays in the subnet
 	var b [16]byte
-	binary.BigEndian.PutUint16(b[14:], host)
+	binary.BigEndian.PutUint16(b[14:], uint16(host))
 	switch {
 	case addr.Is4():
 		m.addrs[addr] = netip.AddrFrom4([4]byte{byte(9 + m.subnets[net]), 0, b[14], b[15]}).String()
 	case addr.IsLinkLocalUnicast():
-		b[0], b[1] = 0xfe, 0x80
+		b[0], b[1], b[3] = 0xfe, 0x80, byte(m.subnets[net])
 		m.addrs[addr] = netip.AddrFrom16(b).String()
 	default:
-		b[0], b[7] = 0xfd, byte(m.subnets[net])
+		b[0], b[1] = 0xfd, byte(m.subnets[net])
 		m.addrs[addr] = netip.AddrFrom16(b).String()
 	}
 	return m.addrs[addr]
@@ -145,12 +147,14 @@ func (m *masker) text(s string) string {
 	})
 }
 
-// subnetOf finds the subnet of an address among those of the interfaces.
+// subnetOf finds the smallest subnet of an address among those of the interfaces.
 func (m *masker) subnetOf(addr netip.Addr) netip.Prefix {
+	smallest := netip.PrefixFrom(addr, addr.BitLen())
+	found := false
 	for net := range m.subnets {
-		if net.Contains(addr) {
-			return net
+		if net.Contains(addr) && (!found || net.Bits() > smallest.Bits()) {
+			smallest, found = net, true
 		}
 	}
-	return netip.PrefixFrom(addr, addr.BitLen())
+	return smallest
 }
