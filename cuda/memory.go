@@ -67,8 +67,11 @@ func (c *Context) RegisterHost(b []byte) (Ptr, error) {
 		return 0, err
 	}
 	var d Ptr
-	err := c.drv.check("cuMemHostGetDevicePointer", c.drv.api.MemHostPtr(&d, p, 0), "")
-	return d, err
+	if err := c.drv.check("cuMemHostGetDevicePointer", c.drv.api.MemHostPtr(&d, p, 0), ""); err != nil {
+		c.drv.api.MemHostUnreg(p)
+		return 0, err
+	}
+	return d, nil
 }
 
 // UnregisterHost undoes RegisterHost.
