@@ -17,10 +17,13 @@ func (a *app) newMan() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return &codedError{exitUsage, err}
+				return newOutputError(dir, err)
 			}
 			cmd.Root().DisableAutoGenTag = true
-			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "RINGTOPO", Section: "1", Source: "ringtopo"}, dir)
+			if err := doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "RINGTOPO", Section: "1", Source: "ringtopo"}, dir); err != nil {
+				return newOutputError(dir, err)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", dir, "write the pages to this folder")
@@ -37,10 +40,13 @@ func (a *app) newDocs() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return &codedError{exitUsage, err}
+				return newOutputError(dir, err)
 			}
 			cmd.Root().DisableAutoGenTag = true
-			return doc.GenMarkdownTree(cmd.Root(), dir)
+			if err := doc.GenMarkdownTree(cmd.Root(), dir); err != nil {
+				return newOutputError(dir, err)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", dir, "write the files to this folder")
