@@ -13,7 +13,8 @@ type Finding struct {
 	Stats   Stats   `json:"stats"`
 	AlgBW   float64 `json:"algBw"` // at the median, GB/s
 	BusBW   float64 `json:"busBw"`
-	// Ratio is the baseline's median time over this one's: above 1 is faster.
+	// Ratio is the median time of the baseline at the same size over this one's:
+	// above 1 is faster.
 	// 0 where either is missing.
 	Ratio float64 `json:"ratio"`
 	// Usable is false where the samples scatter more than the recipe allows;
@@ -49,12 +50,8 @@ func Analyse(r *Result) (*Analysis, error) {
 		return nil, err
 	}
 	a := &Analysis{}
-	var base Stats
-	if i := r.index(start); i >= 0 {
-		base = Summarise(&r.Points[i])
-	}
 	for i := range r.Points {
-		a.Findings = append(a.Findings, r.find(&r.Points[i], base))
+		a.Findings = append(a.Findings, r.find(&r.Points[i], start))
 	}
 	a.Interactions = r.interactions(a, start)
 	return a, nil
@@ -64,7 +61,18 @@ func (r *Result) index(s Setting) int {
 	return slices.IndexFunc(r.Points, func(m Measurement) bool { return m.Setting == s })
 }
 
-func (r *Result) find(m *Measurement, base Stats) Finding {
+// baseline sums up the baseline at the size of s: times of different sizes are
+// not to be compared.
+func (r *Result) baseline(start, s Setting) Stats {
+	start.Bytes = s.Bytes
+	if i := r.index(start); i >= 0 {
+		return Summarise(&r.Points[i])
+	}
+	return Stats{}
+}
+
+func (r *Result) find(m *Measurement, start Setting) Finding {
+	base := r.baseline(start, m.Setting)
 	f := Finding{Point: m.Point, Ran: m.Ran, Skipped: m.Skipped, Stats: Summarise(m)}
 	f.AlgBW, f.BusBW = m.Setting.AlgBW(f.Stats.Median), m.Setting.BusBW(f.Stats.Median)
 	f.Usable = f.Stats.N > 0 && f.Stats.CV <= r.Recipe.CVLimit

@@ -159,6 +159,28 @@ iterations: 4
 	}
 }
 
+// TestRatiosCompareOnlyEqualSizes varies the size, too: a setting is set against
+// the baseline of its own size.
+func TestRatiosCompareOnlyEqualSizes(t *testing.T) {
+	m := &fakeMachine{time: func(s bench.Setting, _ int) time.Duration {
+		return time.Duration(s.Bytes) * time.Microsecond / time.Duration(s.Channels)
+	}}
+	res := run(t, m, recipe(t, `
+baseline: {channels: "1", bytes: 1KiB}
+grid: {channels: ["1", "2"], bytes: [1KiB, 4KiB]}
+vary: {bytes: [8KiB]}
+`))
+	a, err := bench.Analyse(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range a.Findings {
+		if want := float64(f.Setting.Channels); math.Abs(f.Ratio-want) > 1e-9 {
+			t.Errorf("%v: ratio %v, want %v", f.Setting, f.Ratio, want)
+		}
+	}
+}
+
 func TestInteractionResidual(t *testing.T) {
 	m := &fakeMachine{time: func(s bench.Setting, _ int) time.Duration {
 		us := 1000.0

@@ -58,9 +58,13 @@ func figures(f *bench.Finding) []any {
 		}
 		return []any{"", "", "", "", "", why}
 	}
+	ratio := ""
+	if f.Ratio > 0 {
+		ratio = fmt.Sprintf("%.2f", f.Ratio)
+	}
 	return []any{
 		fmt.Sprintf("%.1f", f.Stats.Median), fmt.Sprintf("%.1f", f.Stats.P95), fmt.Sprintf("%.1f", 100*f.Stats.CV),
-		fmt.Sprintf("%.2f", f.BusBW), fmt.Sprintf("%.2f", f.Ratio), remark(f),
+		fmt.Sprintf("%.2f", f.BusBW), ratio, remark(f),
 	}
 }
 
