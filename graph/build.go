@@ -127,7 +127,7 @@ func (b *builder) addDevice(d *topo.Device, parent *Node, system int64) error {
 	if n == nil {
 		return nil
 	}
-	return b.g.connectBoth(n, parent, LinkPCI, pciBW(d))
+	return connectBoth(n, parent, LinkPCI, pciBW(d))
 }
 
 // pciBW is the bandwidth of a device's PCI link, GB/s.
@@ -175,7 +175,7 @@ func (b *builder) addVirtualNIC(d *topo.Device, cpu *Node, system int64) error {
 		if nic, err = b.g.add(NIC, nodeID(system, 0)); err != nil {
 			return err
 		}
-		if err := b.g.connectBoth(cpu, nic, LinkPCI, locBW); err != nil {
+		if err := connectBoth(cpu, nic, LinkPCI, locBW); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (b *builder) addNets(nic *topo.NIC, n *Node, system int64) error {
 			BW: float32(float64(mbps) / 8000.0), Latency: net.Latency,
 			GDR: net.GDR, Coll: net.Coll, MaxConn: net.MaxConn,
 		}
-		if err := b.g.connectBoth(n, node, LinkNET, node.Net.BW); err != nil {
+		if err := connectBoth(n, node, LinkNET, node.Net.BW); err != nil {
 			return err
 		}
 	}

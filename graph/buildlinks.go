@@ -105,7 +105,7 @@ func (b *builder) addC2C(n *Node, gpu *topo.GPU, _ int64) error {
 			continue
 		}
 		bw := float32(float64(int32(c.MBps*c.Count)) / 1000.0)
-		if err := b.g.connectBoth(n, cpu, LinkNVL, bw); err != nil {
+		if err := connectBoth(n, cpu, LinkNVL, bw); err != nil {
 			return err
 		}
 	}

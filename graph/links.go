@@ -44,7 +44,7 @@ func connect(a, b *Node, t LinkType, bw float32) error {
 	return nil
 }
 
-func (g *Graph) connectBoth(a, b *Node, t LinkType, bw float32) error {
+func connectBoth(a, b *Node, t LinkType, bw float32) error {
 	if err := connect(a, b, t, bw); err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func appendLink(n *Node, l *Link) error {
 	return nil
 }
 
-// reverse gives the first link back from l.To to l.From of the same type, or nil.
-func reverse(l *Link) *Link {
+// Reverse gives the first link back of the same type, or nil.
+func (l *Link) Reverse() *Link {
 	for _, r := range l.To.Links {
 		if r.To == l.From && r.Type == l.Type {
 			return r
@@ -144,6 +144,3 @@ func (g *Graph) without(drop func(*Node) bool) *Graph {
 	c.number()
 	return c
 }
-
-// Reverse gives the first link back of the same type, or nil.
-func (l *Link) Reverse() *Link { return reverse(l) }

@@ -93,7 +93,7 @@ func (g *Graph) extend(x *Node, l *Link, t NodeType, base int) (bool, error) {
 	if old.BW != 0 && old.Hops() <= p.Hops() || old.BW >= bw {
 		return false, nil
 	}
-	back := reverse(l)
+	back := l.Reverse()
 	if back == nil {
 		if len(old.Links) == 0 {
 			return false, fmt.Errorf("%w: %s has a %s link to %s, but %s has none back; list it on both sides",

@@ -1,5 +1,7 @@
 package rings
 
+import "slices"
+
 // nextGPUs appends to the scratch list the GPUs that may follow g at a step,
 // best first, where an NVSwitch or a network decides what is best.
 func (s *searcher) nextGPUs(g, step int, p plan) {
@@ -16,7 +18,7 @@ func (s *searcher) nextGPUs(g, step int, p plan) {
 		}
 	}
 	if p.backToNet != step+1 && alike(s.scratch[base:]) {
-		reverse(s.scratch[base:])
+		slices.Reverse(s.scratch[base:])
 	}
 }
 
@@ -63,12 +65,6 @@ func alike(cs []candidate) bool {
 		}
 	}
 	return true
-}
-
-func reverse(cs []candidate) {
-	for i, j := 0, len(cs)-1; i < j; i, j = i+1, j-1 {
-		cs[i], cs[j] = cs[j], cs[i]
-	}
 }
 
 // nextNeighbours offers only the neighbours in index order: behind an NVSwitch
