@@ -350,7 +350,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "4KiB": 4096, "4 KiB": 4096, "64k": 65536, "2M": 2 << 20, "1GiB": 1 << 30} {
+	for text, want := range map[string]int64{"1": 1, "4KiB": 4096, "4 KiB": 4096, "64k": 65536, "2M": 2 << 20, "1GiB": 1 << 30, "2TiB": 2 << 40, "1.5KB": 1500} {
 		got, err := bench.ParseBytes(text)
 		if err != nil || got != want {
 			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
@@ -359,7 +359,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%d is written as %q", got, bench.FormatBytes(got))
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "KiB", "1e6", "2TiB", "1KK", "99999999999GiB"} {
+	for _, text := range []string{"", "0", "-1", "KiB", "1KK", "99999999999GiB"} {
 		if n, err := bench.ParseBytes(text); err == nil {
 			t.Errorf("%q is read as %d", text, n)
 		}

@@ -156,36 +156,8 @@ func setInPlace(s *Setting, v string) (err error) {
 	return err
 }
 
-// units of sizes, largest first.
-var units = []struct {
-	name string
-	size int64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
-
-// ParseBytes reads a size in bytes: a number alone, or with KiB, MiB, GiB (K,
-// M, G for short, each a power of 1,024).
-func ParseBytes(text string) (int64, error) {
-	t, unit := strings.TrimSpace(text), int64(1)
-	for _, u := range units {
-		for _, suffix := range []string{u.name, u.name[:1], strings.ToLower(u.name[:1])} {
-			if rest, ok := strings.CutSuffix(t, suffix); ok && unit == 1 {
-				t, unit = strings.TrimSpace(rest), u.size
-			}
-		}
-	}
-	n, err := strconv.ParseInt(t, 10, 64)
-	if err != nil || n < 1 || n > (1<<40)/unit {
-		return 0, fmt.Errorf("size %q: want a number from 1 on, alone or with KiB, MiB or GiB, 1 TiB at most", text)
-	}
-	return n * unit, nil
-}
+// ParseBytes reads a size in bytes as [allreduce.ParseBytes] does.
+func ParseBytes(text string) (int64, error) { return allreduce.ParseBytes(text) }
 
 // FormatBytes writes a size with the largest unit that leaves a whole number.
-func FormatBytes(n int64) string {
-	for _, u := range units {
-		if n >= u.size && n%u.size == 0 {
-			return strconv.FormatInt(n/u.size, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10)
-}
+func FormatBytes(n int64) string { return allreduce.FormatBytes(n) }

@@ -1,40 +1,19 @@
 package main
 
 import (
-	"fmt"
-	"math"
 	"strconv"
 	"strings"
+
+	"github.com/ringtopo/ringtopo/allreduce"
 )
-
-// units are those of sizes. A letter alone is binary, as in nccl-tests.
-var units = []struct {
-	name  string
-	bytes float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
-}
-
-// maxSize is the largest size that a user can ask for.
-const maxSize = 1 << 50
 
 // parseSize reads a size such as 4MiB, 64K, 1.5GB or 1024.
 func parseSize(text string) (int64, error) {
-	number, unit := strings.TrimSpace(text), 1.0
-	for _, u := range units {
-		if n := len(number) - len(u.name); n > 0 && strings.EqualFold(number[n:], u.name) {
-			number, unit = strings.TrimSpace(number[:n]), u.bytes
-			break
-		}
+	size, err := allreduce.ParseBytes(text)
+	if err != nil {
+		return 0, usage("%w", err)
 	}
-	v, err := strconv.ParseFloat(number, 64)
-	v *= unit
-	if err != nil || v < 1 || v > maxSize || v != math.Trunc(v) {
-		return 0, usage("size %q: want a whole number of bytes from 1 to 1024 TiB, such as 1024, 64KiB or 4M", text)
-	}
-	return int64(v), nil
+	return size, nil
 }
 
 // parseSizes reads a size, or a range: FROM:TO doubles, FROM:TO:N multiplies by
@@ -86,13 +65,10 @@ func parseStep(text string) (factor, step int64, err error) {
 
 // sizeText writes a size for people: 64 MiB, 1000003 B.
 func sizeText(bytes int64) string {
-	for _, u := range []struct {
-		name  string
-		shift int
-	}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}} {
-		if bytes >= 1<<u.shift && bytes%(1<<u.shift) == 0 {
-			return fmt.Sprintf("%d %s", bytes>>u.shift, u.name)
-		}
+	text := allreduce.FormatBytes(bytes)
+	number := strings.TrimRight(text, "GMKiB")
+	if number == text {
+		return number + " B"
 	}
-	return fmt.Sprintf("%d B", bytes)
+	return number + " " + text[len(number):]
 }

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+)
 
 func FuzzParseSizes(f *testing.F) {
 	for _, s := range []string{"64MiB", "1KiB:1GiB", "4:20:+8", "1:100:10", "1e9", ":", "1.5KiB", "-1", "9999999TiB"} {
@@ -12,7 +16,7 @@ func FuzzParseSizes(f *testing.F) {
 			return
 		}
 		for i, size := range sizes {
-			if size < 1 || size > maxSize || i > 0 && size <= sizes[i-1] {
+			if size < 1 || size > allreduce.MaxBytes || i > 0 && size <= sizes[i-1] {
 				t.Fatalf("%q: sizes %v", s, sizes)
 			}
 		}
