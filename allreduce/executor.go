@@ -37,11 +37,19 @@ type Executor interface {
 type Buffer interface {
 	Rank() int
 	Size() int64
-	// Write copies src to offset off. Read copies from there into dst.
+	// Write copies src to offset off. Read copies from there into dst. Between
+	// runs, several goroutines may write and read different parts at once.
 	Write(src []byte, off int64) error
 	Read(dst []byte, off int64) error
 	// Free gives the memory back; a second call does nothing.
 	Free() error
+}
+
+// Setter is a buffer that can be filled with one byte where it lies.
+type Setter interface {
+	Buffer
+	// Set fills n bytes from offset off on.
+	Set(v byte, off, n int64) error
 }
 
 // HostBuffer is a buffer that host code can touch in place.

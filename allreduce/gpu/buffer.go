@@ -48,23 +48,67 @@ func (b *buffer) Size() int64 { return b.size }
 
 // Write copies src to offset off.
 func (b *buffer) Write(src []byte, off int64) error {
-	return b.access(len(src), off, func(d *device, p cuda.Ptr) error { return d.Upload(p, src) })
+	return b.pieces(src, off, func(d *device, lift []byte, piece []byte, p cuda.Ptr) error {
+		copy(lift, piece)
+		return d.Do(func() error { return d.Upload(p, lift) })
+	})
 }
 
 // Read copies from offset off into dst.
 func (b *buffer) Read(dst []byte, off int64) error {
-	return b.access(len(dst), off, func(d *device, p cuda.Ptr) error { return d.Download(dst, p) })
+	return b.pieces(dst, off, func(d *device, lift []byte, piece []byte, p cuda.Ptr) error {
+		if err := d.Do(func() error { return d.Download(lift, p) }); err != nil {
+			return err
+		}
+		copy(piece, lift)
+		return nil
+	})
 }
 
-func (b *buffer) access(n int, off int64, f func(*device, cuda.Ptr) error) error {
+// Set fills n bytes from offset off on with one value, on the GPU.
+func (b *buffer) Set(v byte, off, n int64) error {
+	if err := b.check(off, n); err != nil {
+		return err
+	}
+	d := b.owner.seats[b.rank].device
+	return d.Do(func() error {
+		if err := d.stream.Fill(b.ptr+cuda.Ptr(off), v, n); err != nil {
+			return err
+		}
+		return d.stream.Synchronize()
+	})
+}
+
+func (b *buffer) check(off, n int64) error {
 	if b.ptr == 0 {
 		return fmt.Errorf("rank %d: the buffer was freed", b.rank)
 	}
-	if off < 0 || off+int64(n) > b.size {
-		return fmt.Errorf("rank %d: bytes %d to %d of a buffer of %d", b.rank, off, off+int64(n), b.size)
+	if off < 0 || n < 0 || off+n > b.size {
+		return fmt.Errorf("rank %d: bytes %d to %d of a buffer of %d", b.rank, off, off+n, b.size)
+	}
+	return nil
+}
+
+// pieces goes through host memory piece by piece, each with a pinned piece of the
+// same size to lift it through.
+func (b *buffer) pieces(host []byte, off int64, move func(d *device, lift, piece []byte, p cuda.Ptr) error) error {
+	if err := b.check(off, int64(len(host))); err != nil {
+		return err
 	}
 	d := b.owner.seats[b.rank].device
-	return d.Do(func() error { return f(d, b.ptr+cuda.Ptr(off)) })
+	for at := 0; at < len(host); at += liftBytes {
+		piece := host[at:min(at+liftBytes, len(host))]
+		m, err := b.owner.lifts.take(d)
+		if err != nil {
+			return err
+		}
+		err = move(d, m.Bytes[:len(piece)], piece, b.ptr+cuda.Ptr(off+int64(at)))
+		b.owner.lifts.give(m)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Pointer is where it lies on its GPU.

@@ -24,6 +24,7 @@ type Executor struct {
 	reach   *reach
 	staging *cuda.HostMemory
 	buffers map[*buffer]struct{}
+	lifts   *lifts
 	notes   []string
 	group   *group // nil: one process
 	broken  error
@@ -53,7 +54,7 @@ func New(l *allreduce.Layout, o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, seats: make([]seat, l.NRanks)}
+	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks)}
 	if e.opts.Limit <= 0 {
 		e.opts.Limit = DefaultLimit
 	}
@@ -197,7 +198,7 @@ func (e *Executor) release() error {
 		for _, d := range e.devices {
 			errs = append(errs, d.stream.Synchronize())
 		}
-		errs = append(errs, first.FreeHost(e.staging))
+		errs = append(errs, first.FreeHost(e.staging), e.lifts.release(first))
 		if e.control != nil {
 			errs = append(errs, first.FreeHost(e.control.memory))
 		}

@@ -68,7 +68,7 @@ func Join(l *allreduce.Layout, o Options, job Job, rank int) (*Executor, error) 
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", rank, err)
 	}
-	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, seats: make([]seat, l.NRanks), local: []int{rank}}
+	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks), local: []int{rank}}
 	if e.opts.Limit <= 0 {
 		e.opts.Limit = DefaultLimit
 	}
