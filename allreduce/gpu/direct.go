@@ -1,7 +1,9 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/cuda"
@@ -11,44 +13,64 @@ import (
 // DirectTuning shapes the launches of the algorithms without a ring; zero
 // fields take the defaults.
 type DirectTuning struct {
-	Blocks  int // of one rank
-	Threads int
-	Pieces  int // that a block's stretch is cut into, two-shot only
+	Blocks  int  // of one rank
+	Threads int  // of a block
+	Pieces  int  // that a block's stretch is cut into, two-shot by writes and loads
+	Loads   bool // two-shot: owners read the others' inputs, instead of being sent them
 }
 
-const (
-	maxDirectBlocks = 128
-	lineCapacity    = 1 << 16 // 512 KiB of data from each rank
-	leastScratch    = 1 << 20
-	mostScratch     = 1 << 30
+const maxDirectBlocks = 128
+
+// directKernel is how an algorithm goes with a protocol: by a module's kernel,
+// over memory that limits a launch.
+type directKernel struct {
+	module, entry string
+	launch        func(*cuda.Function, *cuda.Stream, cuda.Grid, *[1024]byte) error
+	// room is what a launch over so many bytes needs from n ranks, most the
+	// bytes that a launch may have where there is so much.
+	room func(bytes, n int64) directRoom
+	most func(r directRoom, n int64) int64
+}
+
+var (
+	oneShotLL    = directKernel{kernels.ModuleOneshot, "oneshot", kernels.Oneshot, noRoom, mostLines}
+	oneShotLL128 = directKernel{kernels.ModuleOneshot, "oneshot_ll128", kernels.OneshotLL128,
+		func(bytes, n int64) directRoom { return directRoom{wires: wireOf(bytes)} },
+		func(r directRoom, _ int64) int64 { return r.wires / sliceWire * sliceData }}
+	twoShotWrites = directKernel{kernels.ModuleTwoshot, "twoshot", kernels.Twoshot,
+		func(bytes, n int64) directRoom { return directRoom{scratch: bytes/n + roundings} },
+		func(r directRoom, n int64) int64 { return n * (r.scratch - roundings) }}
+	twoShotLoads = directKernel{kernels.ModuleTwoshot, "twoshot_loads", kernels.TwoshotLoads, noRoom,
+		func(directRoom, int64) int64 { return math.MaxInt64 }}
+	twoShotLL128 = directKernel{kernels.ModuleTwoshot, "twoshot_ll128", kernels.TwoshotLL128,
+		func(bytes, n int64) directRoom { return directRoom{wires: wireOf(bytes) + n*sliceWire} },
+		func(r directRoom, n int64) int64 { return (r.wires/sliceWire - n) * sliceData }}
 )
 
-// directMemory is what the ranks of a device have for direct algorithms. Growth
-// makes new memory beside the old, which captured launches may still use.
-type directMemory struct {
-	states  []cuda.Ptr
-	regions []uint64 // of all ranks
-	scratch int64    // bytes from each source; 0: nothing is there yet
-}
+func noRoom(_, _ int64) directRoom          { return directRoom{} }
+func mostLines(_ directRoom, _ int64) int64 { return lineCapacity * 8 }
+func wireOf(bytes int64) int64              { return (bytes + sliceData - 1) / sliceData * sliceWire }
 
-// shape is where the parts of a region of n sources lie.
-type directShape struct{ flags, done, scratch, bytes int64 }
-
-func directShapeOf(n, scratch int64) (s directShape) {
-	s.flags = 2 * n * lineCapacity * 16
-	s.done = s.flags + maxDirectBlocks*maxPieces*n*8
-	s.scratch = (s.done + maxDirectBlocks*n*8 + 255) / 256 * 256
-	s.bytes = s.scratch + n*scratch
-	return s
+// directKernelOf is what runs an algorithm.
+func directKernelOf(a allreduce.Algo, p allreduce.Proto, t DirectTuning) directKernel {
+	switch {
+	case a == allreduce.OneShot && p == allreduce.LL128:
+		return oneShotLL128
+	case a == allreduce.OneShot:
+		return oneShotLL
+	case p == allreduce.LL128:
+		return twoShotLL128
+	case t.Loads:
+		return twoShotLoads
+	}
+	return twoShotWrites
 }
 
 // directTrouble is why a direct algorithm cannot run, empty if it can.
 func (e *Executor) directTrouble(a allreduce.Algo, p allreduce.Proto) string {
 	switch {
-	case a == allreduce.OneShot && p == allreduce.LL128:
-		return "one-shot goes by lines of 16 bytes, want LL or Simple"
-	case a == allreduce.TwoShot && p != allreduce.Simple:
-		return "two-shot writes plainly, want Simple"
+	case a == allreduce.TwoShot && p == allreduce.LL:
+		return "two-shot goes by plain writes or lines of 128 bytes, want Simple or LL128"
 	case e.layout.NRanks > maxDirectRanks:
 		return fmt.Sprintf("a launch names the outputs of %d ranks at most", maxDirectRanks)
 	case e.group != nil:
@@ -56,65 +78,15 @@ func (e *Executor) directTrouble(a allreduce.Algo, p allreduce.Proto) string {
 	}
 	for from := range e.layout.NRanks {
 		for to := range e.layout.NRanks {
-			if e.way(from, to) == staged {
+			switch way := e.way(from, to); {
+			case way == staged:
 				return fmt.Sprintf("rank %d cannot write to rank %d's memory", from, to)
+			case way == pcie && p == allreduce.LL128:
+				return fmt.Sprintf("rank %d reaches rank %d over PCIe, which may deliver a line of 128 bytes in parts", from, to)
 			}
 		}
 	}
 	return ""
-}
-
-// provideDirect makes the memory that a plan's direct works need.
-func (e *Executor) provideDirect(p *allreduce.Plan) error {
-	need := int64(0)
-	for i := range p.Works {
-		w := &p.Works[i]
-		if w.Algo == allreduce.TwoShot {
-			share := w.Bytes()/int64(e.layout.NRanks) + 4096
-			need = max(need, min(mostScratch, share))
-		} else if w.Algo == allreduce.OneShot {
-			need = max(need, leastScratch)
-		}
-	}
-	if need <= e.devices[0].direct.scratch {
-		return nil
-	}
-	size := int64(leastScratch)
-	for size < need {
-		size *= 2
-	}
-	if err := e.growDirect(size); err != nil {
-		return fmt.Errorf("memory of direct algorithms: %w", err)
-	}
-	return nil
-}
-
-func (e *Executor) growDirect(scratch int64) error {
-	n := e.layout.NRanks
-	regions := make([]uint64, n)
-	for _, d := range e.devices {
-		err := d.Do(func() error {
-			m := directMemory{scratch: scratch, regions: regions}
-			for _, rank := range d.ranks {
-				state, err := d.zeroed(stateBytes)
-				if err != nil {
-					return err
-				}
-				m.states = append(m.states, state)
-				region, err := d.zeroed(directShapeOf(int64(n), scratch).bytes)
-				if err != nil {
-					return err
-				}
-				regions[rank] = uint64(region)
-			}
-			d.direct = m
-			return d.stream.Synchronize()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // prepareDirect makes the launches of one work: several where the message is
@@ -123,36 +95,34 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 	if w.Count == 0 {
 		return nil, nil
 	}
-	oneShot, n, size := w.Algo == allreduce.OneShot, int64(e.layout.NRanks), int64(w.DType.Size())
-	entry, start, most := "twoshot", kernels.Twoshot, n*(d.direct.scratch-4096)/size
-	if oneShot {
-		entry, start, most = "oneshot", kernels.Oneshot, lineCapacity*8/size
-	}
-	f, err := d.function(kernels.ModuleDirect, w.DType.String(), entry)
+	k, n, size := directKernelOf(w.Algo, w.Proto, e.opts.Direct), int64(e.layout.NRanks), int64(w.DType.Size())
+	f, err := d.function(k.module, w.DType.String(), k.entry)
 	if err != nil {
 		return nil, err
 	}
-	most = most / 16 * 16
+	// A whole number of lines of all kinds, so that every launch is aligned as
+	// the first one is.
+	most := k.most(d.direct.room, n) / size / sliceData * sliceData
 	for first := int64(0); first < w.Count; first += most {
 		count := min(most, w.Count-first)
 		l, err := e.bindDirect(d, w, a, first, count)
 		if err != nil {
 			return nil, err
 		}
-		g := e.directGrid(d, oneShot, count*size, l)
+		g := e.directGrid(d, w, count*size, l)
 		if err := d.fits(f, g, len(d.ranks)); err != nil {
 			return nil, err
 		}
-		list = append(list, dispatch{algo: w.Algo, function: f, grid: g, direct: l, launchDirect: start})
+		list = append(list, dispatch{algo: w.Algo, function: f, grid: g, direct: l, launchDirect: k.launch})
 	}
 	return list, nil
 }
 
 func (e *Executor) bindDirect(d *device, w *allreduce.Work, a *allreduce.Args, first, count int64) (*directWire, error) {
-	shape := directShapeOf(int64(e.layout.NRanks), d.direct.scratch)
+	shape := directShapeOf(int64(e.layout.NRanks), d.direct.room)
 	l := &directWire{reports: uint64(d.reports), abort: e.control.abortPtr(), timeoutNs: uint64(e.opts.Limit.Nanoseconds()),
-		count: uint64(count), lineCapacity: lineCapacity, scratchBytes: uint64(d.direct.scratch),
-		flagsOffset: uint64(shape.flags), doneOffset: uint64(shape.done), scratchOffset: uint64(shape.scratch),
+		count: uint64(count), lineCapacity: lineCapacity, scratchBytes: uint64(d.direct.room.scratch), wireBytes: uint64(d.direct.room.wires),
+		flagsOffset: uint64(shape.flags), doneOffset: uint64(shape.done), scratchOffset: uint64(shape.scratch), wiresOffset: uint64(shape.wires),
 		nRanks: uint32(e.layout.NRanks), nLocal: uint32(len(d.ranks)), trace: 1}
 	l.reduction, l.scale, l.divide, l.scalar = recipe(w.DType, w.Op, e.layout.NRanks)
 	copy(l.regions[:], d.direct.regions)
@@ -169,19 +139,23 @@ func (e *Executor) bindDirect(d *device, w *allreduce.Work, a *allreduce.Args, f
 		l.local[i] = directRankWire{uint64(d.direct.states[i]), in + off, out + off, uint64(rank)}
 	}
 	for rank := range e.layout.NRanks {
+		in, err := e.address(a.Send[rank])
+		if err != nil {
+			return nil, err
+		}
 		out, err := e.address(a.Recv[rank])
 		if err != nil {
 			return nil, err
 		}
-		l.outs[rank] = out + off
+		l.ins[rank], l.outs[rank] = in+off, out+off
 	}
 	return l, nil
 }
 
 // directGrid chooses blocks, threads and pieces by the size of the message, as
 // measured on two H200 (docs/gpu.md).
-func (e *Executor) directGrid(d *device, oneShot bool, bytes int64, l *directWire) cuda.Grid {
-	t := directDefaults(oneShot, bytes, e.opts.Direct)
+func (e *Executor) directGrid(d *device, w *allreduce.Work, bytes int64, l *directWire) cuda.Grid {
+	t := directDefaults(w.Algo, w.Proto, bytes, e.opts.Direct)
 	blocks := max(1, min(t.Blocks, maxDirectBlocks, e.roomForBlocks()))
 	l.blocks, l.pieces = uint32(blocks), uint32(max(1, min(t.Pieces, maxPieces)))
 	return cuda.Grid{Blocks: blocks * len(d.ranks), Threads: t.Threads, Cooperative: len(d.ranks) > 1}
@@ -198,21 +172,44 @@ func (e *Executor) roomForBlocks() int {
 }
 
 // directDefaults fills in what is not set.
-func directDefaults(oneShot bool, bytes int64, set DirectTuning) DirectTuning {
+func directDefaults(a allreduce.Algo, p allreduce.Proto, bytes int64, set DirectTuning) DirectTuning {
+	t := stretchGrid
+	switch {
+	case p == allreduce.LL128:
+		t = sliceGrid
+	case a == allreduce.OneShot:
+		t = lineGrid
+	}
+	return t(bytes, set)
+}
+
+// lineGrid has a thread for each line, as far as blocks go.
+func lineGrid(bytes int64, set DirectTuning) DirectTuning {
+	t := DirectTuning{Threads: 256, Pieces: 1}
+	if bytes > 128<<10 {
+		t.Threads = 512
+	}
+	t.Threads = cmp.Or(set.Threads, t.Threads)
+	lines := (bytes + 7) / 8
+	t.Blocks = int(max(1, min(maxDirectBlocks, (lines+int64(t.Threads)-1)/int64(t.Threads))))
+	t.Threads = max(32, min(t.Threads, int((lines/int64(t.Blocks)+31)/32*32)))
+	t.Blocks = cmp.Or(set.Blocks, t.Blocks)
+	return t
+}
+
+// sliceGrid has a warp for each slice, as far as blocks go: few in each block
+// while there are blocks.
+func sliceGrid(bytes int64, set DirectTuning) DirectTuning {
+	slices := (bytes + sliceData - 1) / sliceData
+	blocks := max(1, min(int64(cmp.Or(set.Blocks, maxDirectBlocks)), slices))
+	warps := max(1, min(16, (slices+blocks-1)/blocks))
+	return DirectTuning{Blocks: int(blocks), Threads: cmp.Or(set.Threads, 32*int(warps)), Pieces: 1}
+}
+
+// stretchGrid cuts shares into stretches that are worth a fence.
+func stretchGrid(bytes int64, set DirectTuning) DirectTuning {
 	t := DirectTuning{Blocks: maxDirectBlocks, Threads: 512, Pieces: 1}
 	switch {
-	case oneShot: // a line for each thread, as far as blocks go
-		t.Threads = 256
-		if bytes > 128<<10 {
-			t.Threads = 512
-		}
-		if set.Threads > 0 {
-			t.Threads = set.Threads
-		}
-		lines := (bytes + 7) / 8
-		t.Blocks = int(max(1, min(maxDirectBlocks, (lines+int64(t.Threads)-1)/int64(t.Threads))))
-		t.Threads = min(t.Threads, int((lines/int64(t.Blocks)+31)/32*32))
-		t.Threads = max(t.Threads, 32)
 	case bytes <= 1<<20:
 		t.Blocks = 32
 	case bytes <= 4<<20:
@@ -220,14 +217,5 @@ func directDefaults(oneShot bool, bytes int64, set DirectTuning) DirectTuning {
 	case bytes > 32<<20:
 		t.Pieces = 2
 	}
-	if set.Blocks > 0 {
-		t.Blocks = set.Blocks
-	}
-	if set.Threads > 0 && !oneShot {
-		t.Threads = set.Threads
-	}
-	if set.Pieces > 0 {
-		t.Pieces = set.Pieces
-	}
-	return t
+	return DirectTuning{Blocks: cmp.Or(set.Blocks, t.Blocks), Threads: cmp.Or(set.Threads, t.Threads), Pieces: cmp.Or(set.Pieces, t.Pieces)}
 }

@@ -70,7 +70,7 @@ func plans(t *testing.T, l *allreduce.Layout, tasks ...plan.Task) (*allreduce.La
 func TestLayoutOfWires(t *testing.T) {
 	for name, sizes := range map[string][2]uintptr{
 		"channel": {unsafe.Sizeof(channelWire{}), 128}, "work": {unsafe.Sizeof(workWire{}), 472}, "launch": {unsafe.Sizeof(launchWire{}), 560},
-		"report": {unsafe.Sizeof(reportWire{}), 72}, "direct": {unsafe.Sizeof(directWire{}), 880}, "part": {unsafe.Sizeof(partWire{}), 24},
+		"report": {unsafe.Sizeof(reportWire{}), 72}, "direct": {unsafe.Sizeof(directWire{}), 1024}, "part": {unsafe.Sizeof(partWire{}), 24},
 	} {
 		if sizes[0] != sizes[1] {
 			t.Errorf("%s: %d bytes, the kernels have %d", name, sizes[0], sizes[1])

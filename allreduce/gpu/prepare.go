@@ -18,14 +18,14 @@ type dispatch struct {
 	ring         *launchWire
 	launchRing   func(*cuda.Function, *cuda.Stream, cuda.Grid, *[560]byte) error
 	direct       *directWire
-	launchDirect func(*cuda.Function, *cuda.Stream, cuda.Grid, *[880]byte) error
+	launchDirect func(*cuda.Function, *cuda.Stream, cuda.Grid, *[1024]byte) error
 }
 
 func (l *dispatch) enqueue(s *cuda.Stream) error {
 	if l.ring != nil {
 		return l.launchRing(l.function, s, l.grid, (*[560]byte)(bytesOf(l.ring)))
 	}
-	return l.launchDirect(l.function, s, l.grid, (*[880]byte)(bytesOf(l.direct)))
+	return l.launchDirect(l.function, s, l.grid, (*[1024]byte)(bytesOf(l.direct)))
 }
 
 // ringKernels are the kernels by protocol.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/allreduce/verify"
@@ -89,21 +91,59 @@ func TestDirectGrid(t *testing.T) {
 }
 
 func TestDirectDefaults(t *testing.T) {
+	of := func(blocks, threads, pieces int) DirectTuning {
+		return DirectTuning{Blocks: blocks, Threads: threads, Pieces: pieces}
+	}
 	for _, c := range []struct {
-		oneShot bool
-		bytes   int64
-		set     DirectTuning
-		want    DirectTuning
+		algo      allreduce.Algo
+		proto     allreduce.Proto
+		bytes     int64
+		set, want DirectTuning
 	}{
-		{true, 8, DirectTuning{}, DirectTuning{1, 32, 1}},
-		{true, 4 << 10, DirectTuning{}, DirectTuning{2, 256, 1}},
-		{true, 512 << 10, DirectTuning{}, DirectTuning{128, 512, 1}},
-		{false, 1 << 20, DirectTuning{}, DirectTuning{32, 512, 1}},
-		{false, 1 << 30, DirectTuning{}, DirectTuning{128, 512, 2}},
-		{false, 1 << 30, DirectTuning{Blocks: 7, Threads: 96, Pieces: 3}, DirectTuning{7, 96, 3}},
+		{allreduce.OneShot, allreduce.LL, 8, of(0, 0, 0), of(1, 32, 1)},
+		{allreduce.OneShot, allreduce.LL, 4 << 10, of(0, 0, 0), of(2, 256, 1)},
+		{allreduce.OneShot, allreduce.LL, 512 << 10, of(0, 0, 0), of(128, 512, 1)},
+		{allreduce.OneShot, allreduce.LL, 4 << 10, of(0, 128, 0), of(4, 128, 1)},
+		{allreduce.OneShot, allreduce.LL128, 8, of(0, 0, 0), of(1, 32, 1)},
+		{allreduce.OneShot, allreduce.LL128, 100 * 1920, of(0, 0, 0), of(100, 32, 1)},
+		{allreduce.OneShot, allreduce.LL128, 300 * 1920, of(0, 0, 0), of(128, 96, 1)},
+		{allreduce.OneShot, allreduce.LL128, 300 * 1920, of(30, 0, 0), of(30, 320, 1)},
+		{allreduce.TwoShot, allreduce.LL128, 16 << 20, of(0, 0, 0), of(128, 512, 1)},
+		{allreduce.TwoShot, allreduce.Simple, 1 << 20, of(0, 0, 0), of(32, 512, 1)},
+		{allreduce.TwoShot, allreduce.Simple, 1 << 30, of(0, 0, 0), of(128, 512, 2)},
+		{allreduce.TwoShot, allreduce.Simple, 1 << 30, of(7, 96, 3), of(7, 96, 3)},
 	} {
-		if got := directDefaults(c.oneShot, c.bytes, c.set); got != c.want {
-			t.Errorf("one-shot %v of %d bytes: %+v, want %+v", c.oneShot, c.bytes, got, c.want)
+		if got := directDefaults(c.algo, c.proto, c.bytes, c.set); got != c.want {
+			t.Errorf("%v/%v of %d bytes with %+v: %+v, want %+v", c.algo, c.proto, c.bytes, c.set, got, c.want)
 		}
 	}
+}
+
+// A region's parts must not overlap, and grow with what is asked for.
+func TestDirectRoom(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.Int64Range(1, maxDirectRanks).Draw(rt, "ranks")
+		bytes := rapid.Int64Range(1, 4<<30).Draw(rt, "bytes")
+		have := directRoom{}.enough(directRoom{rapid.Int64Range(0, 1<<22).Draw(rt, "scratch"), rapid.Int64Range(0, 1<<22).Draw(rt, "wires")})
+		for _, k := range []directKernel{oneShotLL, oneShotLL128, twoShotWrites, twoShotLoads, twoShotLL128} {
+			room := have.enough(k.room(bytes, n))
+			if room.scratch < have.scratch || room.wires < have.wires {
+				rt.Fatalf("%s: %+v of %+v", k.entry, room, have)
+			}
+			most := k.most(room, n)
+			if most < bytes && (k.entry == "twoshot" && room.scratch < mostScratch || k.entry != "oneshot" && k.entry != "twoshot" && room.wires < mostWires) {
+				rt.Fatalf("%s: %d bytes do not fit into %+v, which could be larger", k.entry, bytes, room)
+			}
+			s := directShapeOf(n, room)
+			for _, end := range [][2]int64{{2 * n * lineCapacity * 16, s.flags}, {s.flags + maxDirectBlocks*maxPieces*n*8, s.done},
+				{s.done + maxDirectBlocks*n*8, s.scratch}, {s.scratch + n*room.scratch, s.wires}, {s.wires + 2*n*room.wires, s.bytes}} {
+				if end[0] > end[1] {
+					rt.Fatalf("%s: parts of %+v overlap: %v", k.entry, s, end)
+				}
+			}
+			if s.wires%128 != 0 || s.scratch%16 != 0 {
+				rt.Fatalf("%+v is not aligned", s)
+			}
+		}
+	})
 }

@@ -3,7 +3,7 @@ package gpu
 import "unsafe"
 
 // What kernels read and write, byte by byte as cuda/kernels/src/layout.h and
-// direct.cu have it. Addresses are uint64.
+// direct.h have it. Addresses are uint64.
 
 const (
 	maxLocalRanks  = 16 // ranks of one launch
@@ -66,15 +66,17 @@ const stateBytes = 16
 type directRankWire struct{ state, in, out, rank uint64 }
 
 type directWire struct {
-	reports, abort, timeoutNs              uint64
-	count, lineCapacity, scratchBytes      uint64
-	flagsOffset, doneOffset, scratchOffset uint64
-	scalar                                 uint64
-	nRanks, nLocal, blocks, pieces         uint32
-	reduction, scale, divide, trace        uint32
-	local                                  [maxLocalRanks]directRankWire
-	regions                                [maxDirectRanks]uint64
-	outs                                   [maxDirectRanks]uint64
+	reports, abort, timeoutNs       uint64
+	count, lineCapacity             uint64
+	scratchBytes, wireBytes         uint64
+	flagsOffset, doneOffset         uint64
+	scratchOffset, wiresOffset      uint64
+	scalar                          uint64
+	nRanks, nLocal, blocks, pieces  uint32
+	reduction, scale, divide, trace uint32
+	local                           [maxLocalRanks]directRankWire
+	regions                         [maxDirectRanks]uint64
+	outs, ins                       [maxDirectRanks]uint64
 }
 
 // bytesOf is the memory of a value.

@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "1b254c1635c263d737a6ba52bd8fea951692746f14dd51eab1d7c31723fb92aa"
+const SourceSHA256 = "5d85186d2e5ae5d9154fdb45c9480005f24c846bac365578796ad60e5a95ccd5"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640
@@ -43,7 +43,15 @@ func RingSimple(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[560]byte) er
 const OneshotThreads = 512
 
 // Oneshot launches kernel oneshot.
-func Oneshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[880]byte) error {
+func Oneshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[1024]byte) error {
+	return f.Launch(s, g, unsafe.Pointer(p0))
+}
+
+// OneshotLL128Threads is the largest block of kernel oneshot_ll128.
+const OneshotLL128Threads = 512
+
+// OneshotLL128 launches kernel oneshot_ll128.
+func OneshotLL128(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[1024]byte) error {
 	return f.Launch(s, g, unsafe.Pointer(p0))
 }
 
@@ -51,7 +59,23 @@ func Oneshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[880]byte) error
 const TwoshotThreads = 512
 
 // Twoshot launches kernel twoshot.
-func Twoshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[880]byte) error {
+func Twoshot(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[1024]byte) error {
+	return f.Launch(s, g, unsafe.Pointer(p0))
+}
+
+// TwoshotLoadsThreads is the largest block of kernel twoshot_loads.
+const TwoshotLoadsThreads = 512
+
+// TwoshotLoads launches kernel twoshot_loads.
+func TwoshotLoads(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[1024]byte) error {
+	return f.Launch(s, g, unsafe.Pointer(p0))
+}
+
+// TwoshotLL128Threads is the largest block of kernel twoshot_ll128.
+const TwoshotLL128Threads = 512
+
+// TwoshotLL128 launches kernel twoshot_ll128.
+func TwoshotLL128(f *cuda.Function, s *cuda.Stream, g cuda.Grid, p0 *[1024]byte) error {
 	return f.Launch(s, g, unsafe.Pointer(p0))
 }
 

@@ -13,12 +13,13 @@ package kernels
 
 import "fmt"
 
-// Ring is the module of ring AllReduce, Direct that of the direct algorithms;
-// both exist for each element type. P2P is that of measurements between GPUs.
+// Modules: ring AllReduce, and the algorithms without a ring, which exist for
+// each element type, and measurements between GPUs.
 const (
-	ModuleRing   = "ring"
-	ModuleDirect = "direct"
-	ModuleP2P    = "p2p"
+	ModuleRing    = "ring"
+	ModuleOneshot = "oneshot"
+	ModuleTwoshot = "twoshot"
+	ModuleP2P     = "p2p"
 )
 
 // PTX is the text of a module. dtype is the element type's name, empty for

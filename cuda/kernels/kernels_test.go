@@ -42,13 +42,14 @@ func TestPTXIsReproducible(t *testing.T) {
 
 func TestModules(t *testing.T) {
 	files, err := fs.Glob(modules, "ptx/*.ptx")
-	if err != nil || len(files) != 2*len(types)+1 {
-		t.Errorf("%d modules, %v; want two for each type and one for all", len(files), err)
+	if err != nil || len(files) != 3*len(types)+1 {
+		t.Errorf("%d modules, %v; want three for each type and one for all", len(files), err)
 	}
 	for _, ty := range types {
 		for module, entries := range map[string][]string{
-			ModuleRing:   {"ring_ll(\t.param .align 8 .b8 ring_ll_param_0[560])", "ring_ll128(\t.param .align 8 .b8 ring_ll128_param_0[560])", "ring_simple(\t.param .align 8 .b8 ring_simple_param_0[560])"},
-			ModuleDirect: {"oneshot(\t.param .align 8 .b8 oneshot_param_0[880])", "twoshot(\t.param .align 8 .b8 twoshot_param_0[880])"},
+			ModuleRing:    {"ring_ll(\t.param .align 8 .b8 ring_ll_param_0[560])", "ring_ll128(\t.param .align 8 .b8 ring_ll128_param_0[560])", "ring_simple(\t.param .align 8 .b8 ring_simple_param_0[560])"},
+			ModuleOneshot: {"oneshot(\t.param .align 8 .b8 oneshot_param_0[1024])", "oneshot_ll128(\t.param .align 8 .b8 oneshot_ll128_param_0[1024])"},
+			ModuleTwoshot: {"twoshot(\t.param .align 8 .b8 twoshot_param_0[1024])", "twoshot_loads(\t.param .align 8 .b8 twoshot_loads_param_0[1024])", "twoshot_ll128(\t.param .align 8 .b8 twoshot_ll128_param_0[1024])"},
 		} {
 			ptx, err := PTX(module, ty)
 			if err != nil {

@@ -92,7 +92,7 @@ func TestModelOfDirect(t *testing.T) {
 		bin := build(t, "direct", dtype)
 		for seed := range seeds() {
 			for _, ranks := range []int{2, 3, 5} {
-				if out, code := run(bin, ranks, 6, seed); code != 0 {
+				if out, code := run(bin, ranks, 12, seed); code != 0 {
 					t.Errorf("type %d, %d ranks, seed %d: exit %d\n%s", dtype, ranks, seed, code, out)
 				}
 			}

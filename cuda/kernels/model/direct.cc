@@ -1,14 +1,15 @@
-// Runs the one-shot and two-shot kernels of all ranks on fibres and checks
+// Runs the kernels without a ring of all ranks on fibres and checks
 // every bit over calls of changing size, grid and algorithm.
 //
 //   direct RANKS ROUNDS SEED
 #include "fibre.h"
 
-#include "../src/direct.cu"
+#include "../src/oneshot.cu"
+#include "../src/twoshot.cu"
 
 using std::vector;
 
-static constexpr u32 kMaxBlocks = 6, kLines = 400, kScratch = 4096;
+static constexpr u32 kMaxBlocks = 6, kLines = 400, kScratch = 4096, kSlicesRoom = 24;
 
 struct World {
   u32 n;
@@ -20,6 +21,8 @@ struct World {
   u64 flagsOffset() const { return 2 * n * kLines * 16; }
   u64 doneOffset() const { return flagsOffset() + kMaxBlocks * kMaxPieces * n * 8; }
   u64 scratchOffset() const { return (doneOffset() + kMaxBlocks * n * 8 + 15) / 16 * 16; }
+  u64 wiresOffset() const { return (scratchOffset() + n * kScratch + 127) / 128 * 128; }
+  u64 bytes() const { return wiresOffset() + 2 * n * kSlicesRoom * kSliceWire; }
   u32 pick(u32 below) { return random() % below; }
   u8 *alloc(u64 bytes) {
     memory.emplace_back(bytes + 128);
@@ -45,13 +48,29 @@ static Input drawInput(World &w, DirectLaunch &l) {
     memcpy(in, x.data(), l.count * kElemBytes);
     l.local[r] = {&w.states[r], in, out, r};
     l.outs[r] = out;
+    l.ins[r] = in;
     t.in.push_back(x);
     t.out.push_back(out);
   }
   return t;
 }
 
-static bool check(const World &w, const DirectLaunch &l, const Input &t, bool two) {
+// Kind is a kernel, and the largest message that fits its memory here.
+struct Kind {
+  const char *name;
+  std::function<void(DirectLaunch)> kernel;
+  u64 (*most)(u32 ranks);
+};
+
+static const Kind kinds[] = {
+    {"one-shot", oneshot, [](u32) -> u64 { return kLines * 8; }},
+    {"one-shot by LL128", oneshot_ll128, [](u32) -> u64 { return kSlicesRoom * kSliceData; }},
+    {"two-shot by writes", twoshot, [](u32 n) -> u64 { return kScratch * n - 64 * n; }},
+    {"two-shot by loads", twoshot_loads, [](u32) -> u64 { return 20000; }},
+    {"two-shot by LL128", twoshot_ll128, [](u32 n) -> u64 { return (kSlicesRoom - n) * kSliceData; }},
+};
+
+static bool check(const World &w, const DirectLaunch &l, const Input &t, const Kind &kind) {
   Recipe recipe = {l.reduction, l.scale, l.divide, l.scalar};
   for (u64 i = 0; i < l.count; i++) {
     Word acc[1], x[1];
@@ -66,7 +85,7 @@ static bool check(const World &w, const DirectLaunch &l, const Input &t, bool tw
     for (u32 r = 0; r < w.n; r++)
       if (memcmp(t.out[r] + i * kElemBytes, &acc[0].e[0], kElemBytes))
         return printf("wrong: %s rank %u element %llu of %llu blocks %u pieces %u\n",
-                      two ? "two-shot" : "one-shot", r, i, l.count, l.blocks, l.pieces), false;
+                      kind.name, r, i, l.count, l.blocks, l.pieces), false;
   }
   u8 guard[8];
   memset(guard, 0x5a, 8);
@@ -78,25 +97,26 @@ static bool check(const World &w, const DirectLaunch &l, const Input &t, bool tw
 
 static bool round(World &w, u32 *abort) {
   DirectLaunch l = {};
-  bool two = w.pick(2);
+  const Kind &kind = kinds[w.pick(sizeof kinds / sizeof *kinds)];
   for (u32 r = 0; r < w.n; r++) l.regions[r] = w.regions[r];
   l.flagsOffset = w.flagsOffset(), l.doneOffset = w.doneOffset(), l.scratchOffset = w.scratchOffset();
+  l.wiresOffset = w.wiresOffset(), l.wireBytes = kSlicesRoom * kSliceWire;
   vector<Report> reports(w.n * kMaxBlocks);
   l.reports = reports.data();
   l.abort = abort, l.timeoutNs = 1ull << 40;
   l.lineCapacity = kLines, l.scratchBytes = kScratch;
-  u64 most = (two ? kScratch * w.n - 64 * w.n : kLines * 8) / kElemBytes;
+  u64 most = kind.most(w.n) / kElemBytes;
   l.count = 1 + w.pick(w.pick(2) ? 40 : most);
   l.nRanks = l.nLocal = w.n;
   l.blocks = 1 + w.pick(kMaxBlocks), l.pieces = 1 + w.pick(3);
   l.reduction = w.pick(4);
   Input t = drawInput(w, l);
   model::Grid grid;
-  grid.launch(w.n * l.blocks, 32 * (1 + w.pick(3)), [&] { two ? twoshot(l) : oneshot(l); });
+  grid.launch(w.n * l.blocks, 32 * (1 + w.pick(3)), [&] { kind.kernel(l); });
   grid.run(w.random());
   for (Report &r : reports)
-    if (r.stuck) return printf("stuck\n"), false;
-  return check(w, l, t, two);
+    if (r.stuck) return printf("stuck: %s\n", kind.name), false;
+  return check(w, l, t, kind);
 }
 
 int main(int argc, char **argv) {
@@ -108,7 +128,7 @@ int main(int argc, char **argv) {
   u64 start = w.pick(2) ? 0 : 0x7ffffffe - 3;
   for (u32 r = 0; r < w.n; r++) {
     w.states[r].epoch = start;
-    w.regions.push_back(w.alloc(w.scratchOffset() + w.n * kScratch));
+    w.regions.push_back(w.alloc(w.bytes()));
   }
   size_t lasting = w.memory.size();
   u32 abort = 0;

@@ -1,5 +1,5 @@
 // Ring AllReduce: one block serves one channel of one rank.
-#include "lines.h"
+#include "ll128.h"
 #include "simple.h"
 
 // The first work is a kernel parameter, further ones lie in memory. The two are
