@@ -67,10 +67,10 @@ func (a *app) newMachinesShow() *cobra.Command {
 	var o *output
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Prints a built-in machine as topology XML or JSON",
+		Short: "Prints a built-in machine as topology XML, JSON or YAML",
 		Long: `Prints a built-in machine in NCCL's topology format: what NCCL_TOPO_FILE takes,
-and a start for a file of your own. As JSON it is the same in words and numbers;
--m takes both.`,
+and a start for a file of your own. As JSON or YAML it is the same in words and
+numbers; -m takes all three.`,
 		Example: `  ringtopo machines show v100x4
   ringtopo machines show dgx-a100 --out dgx-a100.xml`,
 		Args: cobra.ExactArgs(1),

@@ -35,8 +35,8 @@ With --capture everything that was read is recorded in a new folder: attach it t
 a report, with --mask if names, addresses and GUIDs shall not be in it. --replay
 probes such a folder on any machine, with other GPUs or variables if wanted.
 
-With -m another machine is written, which turns a matrix of nvidia-smi topo -m or
-JSON into a topology file. --capture then makes up a recording that would be found
+With -m another machine is written, which turns a matrix of nvidia-smi topo -m,
+JSON or YAML into a topology file. --capture then makes up a recording that would be found
 to be that machine.`,
 		Example: `  ringtopo probe
   ringtopo probe --gpus 0,1 -o json

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
+	"github.com/ringtopo/ringtopo/topo"
 	"github.com/ringtopo/ringtopo/topo/machinejson"
 	"github.com/ringtopo/ringtopo/topo/machines"
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
@@ -132,23 +133,24 @@ func (s Source) recording(dir string) (*Machine, error) {
 // its byte order mark tells.
 func (s Source) read(r io.Reader, name string) (*Machine, error) {
 	b := bufio.NewReader(transform.NewReader(r, unicode.BOMOverride(encoding.Nop.NewDecoder())))
-	switch first, err := firstByte(b); {
-	case errors.Is(err, io.EOF):
+	head, err := start(b)
+	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s is empty", name)
-	case err != nil:
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
-	case first == '<':
+	}
+	switch {
+	case head[0] == '<':
 		doc, err := ncclxml.Decode(b, name)
 		if err != nil {
 			return nil, err
 		}
 		return &Machine{Name: name, doc: doc}, nil
-	case first == '{':
-		sys, err := machinejson.Decode(b, name)
-		if err != nil {
-			return nil, err
-		}
-		return &Machine{Name: name, doc: ncclxml.FromSystem(sys, name)}, nil
+	case head[0] == '{':
+		return described(machinejson.Decode, b, name)
+	case isYAML(head):
+		return described(machinejson.DecodeYAML, b, name)
 	}
 	m, err := smi.Parse(b, name, s.Matrix)
 	if err != nil {
@@ -157,16 +159,35 @@ func (s Source) read(r io.Reader, name string) (*Machine, error) {
 	return &Machine{Name: name, doc: ncclxml.FromSystem(m.System, name), matrix: m.Matrix}, nil
 }
 
-// firstByte looks at the first byte that is neither space nor a byte order
-// mark, and leaves all in place.
-func firstByte(b *bufio.Reader) (byte, error) {
+// described is a machine in words and numbers.
+func described(decode func(io.Reader, string) (*topo.System, error), r io.Reader, name string) (*Machine, error) {
+	sys, err := decode(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Machine{Name: name, doc: ncclxml.FromSystem(sys, name)}, nil
+}
+
+// start looks at the beginning of a text from its first byte on that is neither
+// space nor a byte order mark, and leaves all in place.
+func start(b *bufio.Reader) ([]byte, error) {
 	head, err := b.Peek(4096)
 	if len(head) == 0 {
-		return 0, err
+		return nil, err
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
 	if len(text) == 0 {
-		return head[0], nil
+		return head, nil
 	}
-	return text[0], nil
+	return text, nil
+}
+
+// isYAML knows YAML by the schema that all of ours has at the margin of a line.
+func isYAML(head []byte) bool {
+	for line := range bytes.Lines(head) {
+		if bytes.HasPrefix(line, []byte("schema:")) {
+			return true
+		}
+	}
+	return false
 }

@@ -28,6 +28,9 @@ const tiny = `<system version="1">
 </system>
 `
 
+// tinyGPU is a CPU with one GPU in words, as JSON and as YAML.
+const tinyGPU = `{"numa": 0, "arch": "x86_64", "devices": [{"busId": "0000:3b:00.0", "class": "gpu", "gpu": {"rank": 0, "dev": 0, "sm": 80, "gdr": true}}]}`
+
 func noEnv() *ncclenv.Env { return ncclenv.FromEnviron(nil) }
 
 func utf16Text(s, mark string, order binary.AppendByteOrder) string {
@@ -46,6 +49,10 @@ func TestReadRecognisesContent(t *testing.T) {
 		"comment first":   "<!-- a machine -->\n" + tiny,
 		"UTF-16, little":  utf16Text(tiny, "\xff\xfe", binary.LittleEndian),
 		"UTF-16, big":     utf16Text(tiny, "\xfe\xff", binary.BigEndian),
+		"JSON":            `{"schema": "ringtopo.machine/v1", "cpus": [` + tinyGPU + `]}`,
+		"YAML":            "# a machine\n---\nname: box\nschema: ringtopo.machine/v1\ncpus:\n- " + tinyGPU + "\n",
+		"YAML, a mark":    "\ufeffschema: ringtopo.machine/v1\ncpus: [" + tinyGPU + "]\n",
+		"YAML, UTF-16":    utf16Text("schema: ringtopo.machine/v1\r\ncpus: ["+tinyGPU+"]\r\n", "\xff\xfe", binary.LittleEndian),
 	}
 	for name, text := range good {
 		m, err := (Source{}).read(strings.NewReader(text), name)
@@ -63,6 +70,8 @@ func TestReadRecognisesContent(t *testing.T) {
 		"hello":              "x: ",
 		"{}":                 "the schema is",
 		"<graphs/>":          "graph file",
+		"schema: x":          "the schema is",
+		"a schema: x":        "x: ",
 		"<system version=\"": "the file ends",
 	}
 	for text, want := range bad {

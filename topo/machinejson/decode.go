@@ -17,13 +17,25 @@ const maxBytes = 64 << 20
 // Decode reads a machine. The name of the file is for messages. Names that the
 // format does not have are refused, so that a misspelled one is not lost.
 func Decode(r io.Reader, name string) (*topo.System, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	text, err := readAll(r, name, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return decode(text, name)
+}
+
+func readAll(r io.Reader, name string, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%s: more than %d bytes: this is not a machine", name, maxBytes)
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s: more than %d bytes: this is not a machine", name, most)
 	}
+	return text, nil
+}
+
+func decode(text []byte, name string) (*topo.System, error) {
 	var head struct {
 		Schema string `json:"schema"`
 	}
