@@ -44,7 +44,7 @@ func (a *app) commands() []*cobra.Command {
 	}
 }
 
-func (a *app) root() *cobra.Command {
+func (a *app) root(out io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ringtopo",
 		Short: "Shows the rings that GPUs run, and proves them",
@@ -67,7 +67,7 @@ input. NCCL's variables act as they do in NCCL.`,
 	}
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetIn(a.in)
-	root.SetOut(sink{a.out, "the result"})
+	root.SetOut(out)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.SetErr(a.err)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no notes on stderr")
@@ -78,9 +78,13 @@ input. NCCL's variables act as they do in NCCL.`,
 // run carries out a command line and gives the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.ctx = ctx
-	root := a.root()
+	out := &sink{w: a.out, to: "the result"}
+	root := a.root(out)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = out.err // of help and the like, which the library drops
+	}
 	if err == nil {
 		return exitGood
 	}

@@ -105,23 +105,28 @@ func (e *outputError) Error() string { return fmt.Sprintf("writing %s: %v", e.to
 func (e *outputError) Unwrap() error { return e.err }
 
 func buffered(w io.Writer, to string, write func(io.Writer) error) error {
-	b := bufio.NewWriterSize(sink{w, to}, 64<<10)
+	b := bufio.NewWriterSize(&sink{w: w, to: to}, 64<<10)
 	if err := write(b); err != nil {
 		return err
 	}
 	return b.Flush()
 }
 
-// sink tells errors of writing from those of what is written.
+// sink tells errors of writing from those of what is written, and keeps the
+// first.
 type sink struct {
-	w  io.Writer
-	to string
+	w   io.Writer
+	to  string
+	err error
 }
 
-func (s sink) Write(p []byte) (int, error) {
+func (s *sink) Write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
 	if err != nil {
 		err = newOutputError(s.to, err)
+		if s.err == nil {
+			s.err = err
+		}
 	}
 	return n, err
 }
