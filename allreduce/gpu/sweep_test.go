@@ -36,6 +36,7 @@ func TestSweep(t *testing.T) {
 		t.Skip("RINGTOPO_SWEEP is not set")
 	}
 	needGPUs(t, 2)
+	defer keepContexts(t)()
 	var rows []sweep
 	if strings.Contains(wanted, "ring") {
 		rows = append(rows,
@@ -45,22 +46,16 @@ func TestSweep(t *testing.T) {
 			sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 1 << 20, to: 256 << 20, factor: 16, channels: 24, options: gpu.Options{NoDirect: true}, label: "fifo"})
 	}
 	if strings.Contains(wanted, "direct") {
-		rows = append(rows,
-			sweep{algo: allreduce.OneShot, proto: allreduce.LL, from: 8, to: 512 << 10, factor: 2, channels: 1, options: gpu.Options{}, label: ""},
-			sweep{algo: allreduce.TwoShot, proto: allreduce.Simple, from: 128 << 10, to: 1 << 30, factor: 2, channels: 1, options: gpu.Options{}, label: ""})
+		rows = append(rows, directRows()...)
 	}
 	if strings.Contains(wanted, "tune") {
-		for _, threads := range []int{128, 256, 384, 512} {
-			o := gpu.Options{Direct: gpu.DirectTuning{Threads: threads}}
-			rows = append(rows, sweep{algo: allreduce.OneShot, proto: allreduce.LL, from: 2 << 10, to: 64 << 10, factor: 2, channels: 1, options: o, label: fmt.Sprintf("%d threads", threads)})
-		}
-		for _, blocks := range []int{48, 64, 96} {
-			o := gpu.Options{Direct: gpu.DirectTuning{Blocks: blocks}}
-			rows = append(rows, sweep{algo: allreduce.TwoShot, proto: allreduce.Simple, from: 1 << 20, to: 4 << 20, factor: 2, channels: 1, options: o, label: fmt.Sprintf("%d blocks", blocks)})
-		}
+		rows = append(rows, tuningRows()...)
 	}
-	if strings.Contains(wanted, "simple") {
-		rows = append(rows, sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 16 << 20, to: 1 << 30, factor: 8, channels: 24, options: gpu.Options{}, label: "variant"})
+	if strings.Contains(wanted, "variant") { // of kernels built for a comparison
+		rows = append(rows,
+			sweep{algo: allreduce.Ring, proto: allreduce.LL128, from: 2 << 20, to: 128 << 20, factor: 8, channels: 24},
+			sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 16 << 20, to: 1 << 30, factor: 8, channels: 24},
+			sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 1 << 30, to: 1 << 30, factor: 2, channels: 24, threads: 608})
 	}
 	if strings.Contains(wanted, "curves") {
 		rows = append(rows, curves()...)
@@ -71,6 +66,37 @@ func TestSweep(t *testing.T) {
 			measure(t, r, bytes)
 		}
 	}
+}
+
+// directRows are the algorithms without a ring as they are by default.
+func directRows() []sweep {
+	loads := gpu.Options{Direct: gpu.DirectTuning{Loads: true}}
+	return []sweep{
+		{algo: allreduce.OneShot, proto: allreduce.LL, from: 8, to: 512 << 10, factor: 2, channels: 1},
+		{algo: allreduce.OneShot, proto: allreduce.LL128, from: 4 << 10, to: 64 << 20, factor: 2, channels: 1},
+		{algo: allreduce.TwoShot, proto: allreduce.LL128, from: 64 << 10, to: 32 << 20, factor: 2, channels: 1},
+		{algo: allreduce.TwoShot, proto: allreduce.Simple, from: 128 << 10, to: 1 << 30, factor: 2, channels: 1},
+		{algo: allreduce.TwoShot, proto: allreduce.Simple, from: 128 << 10, to: 1 << 30, factor: 4, channels: 1, options: loads, label: "by loads"},
+	}
+}
+
+// tuningRows vary blocks and threads where it matters.
+func tuningRows() (rows []sweep) {
+	for _, blocks := range []int{32, 64, 96, 128} {
+		for _, threads := range []int{0, 256, 512} {
+			o := gpu.Options{Direct: gpu.DirectTuning{Blocks: blocks, Threads: threads}}
+			rows = append(rows, sweep{algo: allreduce.OneShot, proto: allreduce.LL128, from: 128 << 10, to: 8 << 20, factor: 2, channels: 1, options: o, label: fmt.Sprintf("%d blocks", blocks)})
+		}
+	}
+	for _, threads := range []int{128, 256, 512} {
+		o := gpu.Options{Direct: gpu.DirectTuning{Threads: threads}}
+		rows = append(rows, sweep{algo: allreduce.OneShot, proto: allreduce.LL, from: 2 << 10, to: 64 << 10, factor: 2, channels: 1, options: o})
+	}
+	for _, blocks := range []int{48, 96} {
+		o := gpu.Options{Direct: gpu.DirectTuning{Blocks: blocks}}
+		rows = append(rows, sweep{algo: allreduce.TwoShot, proto: allreduce.Simple, from: 4 << 20, to: 16 << 20, factor: 2, channels: 1, options: o, label: fmt.Sprintf("%d blocks", blocks)})
+	}
+	return rows
 }
 
 // curves are the known experiments: channels, buffers, threads.
@@ -88,6 +114,17 @@ func curves() (rows []sweep) {
 		rows = append(rows, sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 16 << 20, to: 256 << 20, factor: 16, channels: 24, threads: threads})
 	}
 	return rows
+}
+
+// keepContexts holds the GPUs' contexts, which would be made anew for each row.
+func keepContexts(t *testing.T) func() {
+	t.Helper()
+	ex := open(t, planner(t, layout(2, 1)).Layout(), gpu.Options{})
+	return func() {
+		if err := ex.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // reshape gives the blocks of a plan another size.
