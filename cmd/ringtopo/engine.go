@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,11 +26,13 @@ type engineFlags struct {
 	nccl   string
 	limit  time.Duration
 	inject string
+
+	engines []engine // to choose from
 }
 
 // addEngineFlags gives a command --engine and what goes with it.
 func (a *app) addEngineFlags(cmd *cobra.Command) *engineFlags {
-	f := &engineFlags{}
+	f := &engineFlags{engines: engines()}
 	fl := cmd.Flags()
 	fl.StringVar(&f.engine, "engine", engineAuto, "what moves the data: "+strings.Join(append([]string{engineAuto}, engineNames()...), ", "))
 	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory")
@@ -112,6 +115,28 @@ func openNCCL(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor,
 	return nccl.New(l, nccl.Options{API: api, Devices: o.devices})
 }
 
+// channelLimit is an executor that may have room for fewer channels than a plan
+// has.
+type channelLimit interface {
+	MostChannels(*allreduce.Plan) (int, error)
+}
+
+// fitChannels lists those of a plan's channels that an executor has room for.
+// The note says why they are not all, and is empty where they are.
+func fitChannels(ex allreduce.Executor, p *allreduce.Plan) (list []int, note string, err error) {
+	list = p.Channels()
+	limit, ok := ex.(channelLimit)
+	if !ok {
+		return list, "", nil
+	}
+	most, err := limit.MostChannels(p)
+	if err != nil || most >= len(list) {
+		return list, "", err
+	}
+	return list[:most], fmt.Sprintf("ran on %d of %d channels: more blocks of %d threads do not fit on a GPU at once; put fewer ranks on each (--ranks-per-gpu) to have all",
+		most, len(list), p.Threads), nil
+}
+
 // choose finds the engine that the flags ask for. On auto a GPU is used only
 // for the machine that it is in.
 func (f *engineFlags) choose(m *machineFlags) (engine, error) {
@@ -119,7 +144,7 @@ func (f *engineFlags) choose(m *machineFlags) (engine, error) {
 		return engine{}, usage("--limit %v: want a time above 0", f.limit)
 	}
 	here := slices.Equal(m.machines, []string{job.Auto})
-	for _, e := range engines() {
+	for _, e := range f.engines {
 		switch {
 		case f.engine == e.name:
 			if err := e.usable(f); err != nil {

@@ -30,13 +30,13 @@ type validateCommand struct {
 }
 
 func (a *app) newValidate() *cobra.Command {
-	var c validateCommand
+	c := &validateCommand{}
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Proves rings by a live AllReduce",
 		Long: `Proves rings by a live AllReduce: every distinct ring alone, then all channels
-together, each with random data and with patterns that expose a chunk out of place,
-then a mix of awkward sizes and types back to back. A ring fixes the order of
+together, each with random data and, at 8 MiB at most, with patterns that expose a
+chunk out of place, then a mix of awkward sizes and types back to back. A ring fixes the order of
 additions, so that every bit of the result is known: bits are compared, not values.
 A wrong result names rank, channel, chunk, owner and element; a run in which nothing
 moves any more ends with who waited for whom.
@@ -45,7 +45,8 @@ The ranks are the machine's GPUs (--engine gpu, nccl), or goroutines or processe
 this host that stand for them (--engine host). On the host times and bandwidths are
 those of its memory, not of the machine's links.
 
---dtype, --op, --algo and --proto take lists with commas, or all. --inject gives the
+--dtype, --op, --algo and --proto take lists with commas, or all; what the engine
+cannot run of a list is left out, with a note. --inject gives the
 executor a defect, to see that it is caught: dropped-chunk, swapped-neighbour,
 stale-flag, stopped-rank, killed-process (with --procs), each with the place behind
 a colon, as in stale-flag:rank=1,channel=0,step=2.
@@ -60,9 +61,14 @@ together.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.hasM, c.hasBytes = cmd.Flags().Changed("machine"), cmd.Flags().Changed("bytes")
-			return a.validate(&c)
+			return a.validate(c)
 		},
 	}
+	a.addValidateFlags(cmd, c)
+	return cmd
+}
+
+func (a *app) addValidateFlags(cmd *cobra.Command, c *validateCommand) {
 	c.machine = a.addMachineFlags(cmd)
 	c.plan = a.addPlanFlags(cmd, c.machine, "4MiB") // on GPUs more
 	c.engine = a.addEngineFlags(cmd)
@@ -73,7 +79,6 @@ together.`,
 	fl.IntVar(&c.rounds, "rounds", 5, "how often each message is sent with random data; the fastest counts")
 	fl.BoolVar(&c.stress, "stress", true, "end with awkward sizes and mixed types back to back")
 	fl.StringVar(&c.engine.inject, "inject", "", "a defect to have, KIND or KIND:rank=R,channel=C,step=S")
-	return cmd
 }
 
 func (a *app) validate(c *validateCommand) error {
@@ -123,7 +128,7 @@ func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &validator{app: a, command: c, sweep: sweep, options: opt}
+	v := &validator{app: a, command: c, sweep: sweep, options: opt, bar: a.newProgress()}
 	v.report = allreduce.Report{Schema: allreduce.ReportSchema, Machine: c.machine.machines, OK: true}
 	if v.comm, err = a.validated(c, v); err != nil {
 		return nil, err
@@ -191,17 +196,10 @@ func (c *validateCommand) sweep() ([]variant, error) {
 		for _, proto := range listed(c.plan.proto, names(allreduce.Protos())) {
 			for _, dtype := range listed(c.plan.dtype, names(allreduce.DTypes())) {
 				for _, op := range listed(c.plan.op, names(allreduce.Ops())) {
-					v := variant{algo, proto, dtype, op}
-					if direct(algo) && proto != "" && !strings.EqualFold(proto, allreduce.Simple.String()) {
-						continue // the direct algorithms have no line formats
-					}
-					list = append(list, v)
+					list = append(list, variant{algo, proto, dtype, op})
 				}
 			}
 		}
-	}
-	if len(list) == 0 {
-		return nil, usage("--algo %s does not go with --proto %s", c.plan.algo, c.plan.proto)
 	}
 	for _, v := range list {
 		if _, _, err := v.in(c.plan).parsed(); err != nil {
@@ -209,6 +207,31 @@ func (c *validateCommand) sweep() ([]variant, error) {
 		}
 	}
 	return list, nil
+}
+
+// trouble is why an executor cannot run a variant, nil if it can. Without a
+// protocol one of them is enough; without an algorithm it is about rings.
+func (v variant) trouble(ex allreduce.Executor) error {
+	algo, protos := allreduce.Ring, allreduce.Protos()
+	var err error
+	if v.algo != "" {
+		if algo, err = allreduce.ParseAlgo(v.algo); err != nil {
+			return err
+		}
+	}
+	if v.proto != "" {
+		p, err := allreduce.ParseProto(v.proto)
+		if err != nil {
+			return err
+		}
+		protos = []allreduce.Proto{p}
+	}
+	for _, p := range protos {
+		if err = ex.Can(algo, p); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // in gives the planning flags for a variant.
@@ -241,8 +264,4 @@ func names[T interface{ String() string }](list []T) []string {
 		out[i] = v.String()
 	}
 	return out
-}
-
-func direct(algo string) bool {
-	return slices.ContainsFunc([]allreduce.Algo{allreduce.OneShot, allreduce.TwoShot}, func(a allreduce.Algo) bool { return strings.EqualFold(algo, a.String()) })
 }

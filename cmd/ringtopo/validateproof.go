@@ -14,32 +14,62 @@ import (
 	"github.com/ringtopo/ringtopo/allreduce/verify"
 )
 
-// proof says how a message is proved.
-type proof struct {
-	patterns []verify.Pattern
-	rounds   int  // with the first pattern
-	measured bool // --min-busbw counts
-}
+// patternBytes is the most that is sent with each pattern. Random data shows
+// every wrong bit, at the size that was asked for; patterns show by their values
+// what went wrong, and that needs no large message.
+const patternBytes = 8 << 20
 
-// prove plans one message, runs it, and adds it to the report.
-func (v *validator) prove(ctx context.Context, planner *plan.Planner, force plan.Force, t plan.Task, r allreduce.Run, how proof) error {
-	force.Can = v.ex.Can
-	launches, err := planner.Plan([]plan.Task{t}, force)
-	if err != nil || len(launches) != 1 {
-		return usage("%s of %s: %v", sizeText(t.Bytes()), t.DType, err)
+// prove plans a step's message, runs it, and adds it to the report.
+func (v *validator) prove(ctx context.Context, s *step) error {
+	planner, force, err := s.flags.planner(v.comm)
+	if err != nil {
+		return err
 	}
-	l := launches[0]
+	force.Can = v.ex.Can
+	l, err := v.fitted(planner, force, s)
+	if err != nil {
+		return err
+	}
 	if re := l.Details[0].Choice.Replaced; re != nil {
 		v.remark("%s", re)
 	}
-	l.Plan.Layout = v.ex.Layout() // alike, but its own
+	r := s.run
 	v.describe(&r, l)
-	err = v.measure(ctx, l.Plan, &r, how)
+	if err = v.measure(ctx, l.Plan, &r, s.rounds); err == nil && s.patterns {
+		err = v.mark(ctx, l.Plan, &r, s)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	v.report.Runs = append(v.report.Runs, r)
-	return v.judge(&r, err, how)
+	return v.judge(&r, err, s.measured)
+}
+
+// fitted plans a message, on fewer channels where the blocks of all do not fit.
+func (v *validator) fitted(planner *plan.Planner, force plan.Force, s *step) (*plan.Launch, error) {
+	l, err := v.planned(planner, force, s.task)
+	if err != nil {
+		return nil, err
+	}
+	list, note, err := fitChannels(v.ex, l.Plan)
+	if err != nil || note == "" {
+		return l, err
+	}
+	v.remark("%s", note)
+	if planner, err = plan.New(v.comm, s.flags.settings, plan.OnChannels(list)); err != nil {
+		return nil, err
+	}
+	return v.planned(planner, force, s.task)
+}
+
+// planned is the one launch of a message, for the executor at hand.
+func (v *validator) planned(planner *plan.Planner, force plan.Force, t plan.Task) (*plan.Launch, error) {
+	launches, err := planner.Plan([]plan.Task{t}, force)
+	if err != nil || len(launches) != 1 {
+		return nil, usage("%s of %s: %v", sizeText(t.Bytes()), t.DType, err)
+	}
+	launches[0].Plan.Layout = v.ex.Layout() // alike, but its own
+	return launches[0], nil
 }
 
 // describe fills in what is known of a run before it.
@@ -60,33 +90,56 @@ func (v *validator) describe(r *allreduce.Run, l *plan.Launch) {
 	r.SlowestHop = v.slowestOf(r.Channels)
 }
 
-// measure runs a plan with every pattern and looks at all data.
-func (v *validator) measure(ctx context.Context, p *allreduce.Plan, r *allreduce.Run, how proof) error {
-	best := time.Duration(math.MaxInt64)
-	for i, pattern := range how.patterns {
-		rounds := 1
-		if i == 0 {
-			rounds = how.rounds
-		}
-		trial, err := verify.NewTrial(v.ex, p, verify.Options{Pattern: pattern, Seed: uint64(len(v.report.Runs) + 1), InPlace: r.InPlace})
-		if err != nil {
-			return err
-		}
-		for range rounds {
-			took, err := proveOnce(ctx, trial, r)
-			if err != nil {
-				return errors.Join(err, trial.Close())
-			}
-			best = min(best, took)
-		}
-		if err := trial.Close(); err != nil {
-			return err
-		}
+// measure runs a plan with random data, new in every round, and looks at all of
+// it.
+func (v *validator) measure(ctx context.Context, p *allreduce.Plan, r *allreduce.Run, rounds int) error {
+	best, err := v.rounds(ctx, p, r, slices.Repeat([]verify.Pattern{verify.Random}, rounds))
+	if err != nil {
+		return err
 	}
 	r.TimeUs = float64(best.Nanoseconds()) / 1e3
 	r.AlgBW = float64(r.Bytes) / float64(max(best.Nanoseconds(), 1))
 	r.BusBW = allreduce.BusBW(v.comm.NRanks, r.Bytes, r.TimeUs)
 	return nil
+}
+
+// mark runs the message, or a shorter one by the same algorithm, protocol and
+// channels, with every pattern.
+func (v *validator) mark(ctx context.Context, p *allreduce.Plan, r *allreduce.Run, s *step) error {
+	t := s.task
+	if most := patternBytes / int64(t.DType.Size()); t.Count > most {
+		t.Count = most
+		planner, err := plan.New(v.comm, s.flags.settings, plan.OnChannels(p.Channels()))
+		if err != nil {
+			return err
+		}
+		l, err := v.planned(planner, plan.Force{Algo: &r.Algo, Proto: &r.Proto, Can: v.ex.Can}, t)
+		if err != nil {
+			return err
+		}
+		p = l.Plan
+	}
+	_, err := v.rounds(ctx, p, r, verify.Patterns()[1:])
+	return err
+}
+
+// rounds runs a plan with one pattern after the other and gives the shortest
+// time.
+func (v *validator) rounds(ctx context.Context, p *allreduce.Plan, r *allreduce.Run, patterns []verify.Pattern) (time.Duration, error) {
+	trial, err := verify.NewTrial(v.ex, p, verify.Options{Seed: uint64(len(v.report.Runs) + 1), InPlace: r.InPlace})
+	if err != nil {
+		return 0, err
+	}
+	best := time.Duration(math.MaxInt64)
+	for _, pattern := range patterns {
+		trial.Use(pattern)
+		took, err := proveOnce(ctx, trial, r)
+		if err != nil {
+			return 0, errors.Join(err, trial.Close())
+		}
+		best = min(best, took)
+	}
+	return best, trial.Close()
 }
 
 func proveOnce(ctx context.Context, trial *verify.Trial, r *allreduce.Run) (time.Duration, error) {
@@ -107,7 +160,7 @@ func proveOnce(ctx context.Context, trial *verify.Trial, r *allreduce.Run) (time
 
 // judge notes what was wrong with a run. After one that did not end, the rest
 // goes on with a new executor.
-func (v *validator) judge(r *allreduce.Run, err error, how proof) error {
+func (v *validator) judge(r *allreduce.Run, err error, measured bool) error {
 	var stuck *allreduce.StuckError
 	var dead *launch.DeathError
 	switch {
@@ -120,7 +173,7 @@ func (v *validator) judge(r *allreduce.Run, err error, how proof) error {
 		return err
 	case r.Wrong > 0:
 		v.fail(r, fmt.Sprintf("%d wrong elements, the first: %v", r.Wrong, r.FirstWrong))
-	case how.measured && r.BusBW < v.command.minBusBW:
+	case measured && r.BusBW < v.command.minBusBW:
 		v.fail(r, fmt.Sprintf("bus bandwidth %.2f GB/s, want at least %.2f", r.BusBW, v.command.minBusBW))
 	}
 	if len(v.failures) >= maxFailures || len(v.failures) > 0 && v.options.fault.Kind != allreduce.NoFault {

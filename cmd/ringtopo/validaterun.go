@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
-	"github.com/ringtopo/ringtopo/allreduce/verify"
 	"github.com/ringtopo/ringtopo/connect"
 )
 
@@ -25,6 +23,7 @@ type validator struct {
 	rings   []provedRing
 	planner *plan.Planner
 	ex      allreduce.Executor
+	bar     *progress
 
 	report   allreduce.Report
 	failures []string
@@ -96,117 +95,75 @@ func (v *validator) crew() string {
 	return "goroutines"
 }
 
+// all goes through the steps, and says on a terminal which one is under way.
 func (v *validator) all(ctx context.Context) error {
-	fault := v.options.fault
-	for i := range v.rings {
-		r := &v.rings[i]
-		if fault.Kind != allreduce.NoFault {
-			if !slices.Contains(r.channels, fault.Channel) {
-				continue
+	if err := v.sift(); err != nil {
+		return err
+	}
+	if err := v.meterRings(ctx); err != nil {
+		return err
+	}
+	steps, err := v.steps()
+	if err != nil {
+		return err
+	}
+	defer v.bar.end()
+	for i := range steps {
+		what := fmt.Sprintf("run %d of %d: %s", i+1, len(steps), steps[i].text())
+		v.bar.line(what)
+		if err := v.prove(ctx, &steps[i]); err != nil {
+			if ctx.Err() != nil {
+				v.bar.end()
+				v.app.note("%s was under way", what)
 			}
-			r.channels = []int{fault.Channel}
-		}
-		if err := v.alone(ctx, r); err != nil {
 			return err
 		}
 	}
-	if fault.Kind != allreduce.NoFault || v.command.ring != "" {
-		return nil
-	}
-	if err := v.together(ctx); err != nil || !v.command.stress {
-		return err
-	}
-	return v.stress(ctx)
+	return nil
 }
 
-// alone proves one ring, on the first of its channels.
-func (v *validator) alone(ctx context.Context, r *provedRing) error {
-	if err := v.meterHops(ctx, r); err != nil {
-		return err
-	}
+// sift leaves out what the engine cannot run of a list of algorithms and
+// protocols, and says so. Where nothing is left the first reason is the error.
+func (v *validator) sift() error {
+	var list []variant
+	var first error
 	for _, way := range v.sweep {
-		if way.algo != "" && !strings.EqualFold(way.algo, allreduce.Ring.String()) {
+		err := way.trouble(v.ex)
+		if err == nil {
+			list = append(list, way)
 			continue
 		}
-		way.algo = allreduce.Ring.String()
-		f := way.in(v.command.plan)
-		f.channels = fmt.Sprint(r.channels[0])
-		template := allreduce.Run{Channels: r.channels[:1], Ring: r.order, Hops: r.hops, SlowestHop: r.slowest(), PredictedBusBW: r.predicted}
-		if err := v.sizes(ctx, f, template); err != nil {
-			return err
+		if first == nil {
+			first = err
 		}
+		v.remark("left out: %v", err)
 	}
+	if len(list) == 0 {
+		return usage("%v", first)
+	}
+	v.sweep = list
 	return nil
 }
 
 // hopBytes are sent over each hop to measure it.
 const hopBytes = 64 << 20
 
-// meterHops replaces what the graph says of a ring's hops by what is measured,
-// where the engine can.
-func (v *validator) meterHops(ctx context.Context, r *provedRing) error {
+// meterRings replaces what the graph says of the rings' hops by what is
+// measured, where the engine can.
+func (v *validator) meterRings(ctx context.Context) error {
 	meter, ok := v.ex.(allreduce.HopMeter)
 	if !ok {
 		return nil
 	}
-	for i := range r.hops {
-		took, err := meter.MeasureHop(ctx, r.hops[i].From, r.hops[i].To, hopBytes)
-		if err != nil {
-			return fmt.Errorf("measure hop %d > %d: %w", r.hops[i].From, r.hops[i].To, err)
-		}
-		r.hops[i].BW = hopBytes / float64(max(took.Nanoseconds(), 1))
-	}
-	return nil
-}
-
-// together proves all channels at once, with what the planner chooses.
-func (v *validator) together(ctx context.Context) error {
-	for _, way := range v.sweep {
-		if err := v.sizes(ctx, way.in(v.command.plan), allreduce.Run{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sizes runs the messages that the flags ask for, out of place and in place.
-func (v *validator) sizes(ctx context.Context, f *planFlags, template allreduce.Run) error {
-	tasks, err := f.tasks()
-	if err != nil {
-		return err
-	}
-	planner, force, err := f.planner(v.comm)
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		for _, inPlace := range []bool{false, true} {
-			r := template
-			r.InPlace = inPlace
-			err := v.prove(ctx, planner, force, t, r, proof{verify.Patterns(), v.command.rounds, template.Ring == nil || v.command.ring != ""})
+	for i := range v.rings {
+		r := &v.rings[i]
+		v.bar.line(fmt.Sprintf("hops of ring %d of %d: %s", i+1, len(v.rings), strings.Join(ints(r.order), " ")))
+		for i := range r.hops {
+			took, err := meter.MeasureHop(ctx, r.hops[i].From, r.hops[i].To, hopBytes)
 			if err != nil {
-				return err
+				return fmt.Errorf("measure hop %d > %d: %w", r.hops[i].From, r.hops[i].To, err)
 			}
-		}
-	}
-	return nil
-}
-
-// stress sends awkward sizes of changing types back to back over all channels:
-// one element, fewer than ranks, and such as leave every part uneven.
-func (v *validator) stress(ctx context.Context) error {
-	counts := []int64{1, int64(max(v.comm.NRanks-1, 1)), 1_000_003, 4099, 65_537, 100_003}
-	for i := range 2 * allreduce.NumDTypes {
-		way := v.sweep[i%len(v.sweep)]
-		f := way.in(v.command.plan)
-		planner, force, err := f.planner(v.comm)
-		if err != nil {
-			return err
-		}
-		t := plan.Task{Count: counts[i%len(counts)], DType: allreduce.DType(i % allreduce.NumDTypes), Op: allreduce.Op(i % allreduce.NumOps)}
-		r := allreduce.Run{InPlace: i%2 == 1}
-		if err := v.prove(ctx, planner, force, t, r, proof{[]verify.Pattern{verify.Random}, 2, false}); err != nil {
-			return err
+			r.hops[i].BW = hopBytes / float64(max(took.Nanoseconds(), 1))
 		}
 	}
 	return nil
