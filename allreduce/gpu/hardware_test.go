@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/allreduce/verify"
 	"github.com/ringtopo/ringtopo/cuda"
-	"pgregory.net/rapid"
 )
 
 // These tests need a GPU. They skip where there is none, and for no other reason.
@@ -74,19 +70,6 @@ func TestContractStaged(t *testing.T) {
 func TestContractThroughFIFOs(t *testing.T) {
 	needGPU(t)
 	executortest.Contract(t, opener(gpu.Options{NoDirect: true}))
-}
-
-func TestRandom(t *testing.T) {
-	needGPU(t)
-	rapid.Check(t, func(t *rapid.T) {
-		c := executortest.Draw(t, executortest.Limits{Ranks: 8, Channels: 8, Count: 300000, Tasks: 4})
-		o := gpu.Options{NoDirect: rapid.Bool().Draw(t, "no direct"), Limit: time.Second}
-		gpus := len(driver.Devices())
-		for range c.Layout.NRanks {
-			o.Devices = append(o.Devices, rapid.IntRange(0, gpus-1).Draw(t, "device"))
-		}
-		c.Check(t, opener(o), 2)
-	})
 }
 
 // layout is one of n ranks with the rings 0 1 2 ... and 0 n-1 ... 1 in turn.
@@ -271,59 +254,6 @@ func TestTooManyBlocks(t *testing.T) {
 		t.Fatal("384 blocks ran at once")
 	}
 	t.Log(err)
-}
-
-// soakCalls is how many calls a soak makes; RINGTOPO_SOAK says it.
-func soakCalls() int {
-	if n, err := strconv.Atoi(os.Getenv("RINGTOPO_SOAK")); err == nil {
-		return n
-	}
-	return 500
-}
-
-// TestSoak runs calls of mixed sizes back to back without a pause.
-func TestSoak(t *testing.T) {
-	needGPU(t)
-	calls := soakCalls()
-	n := max(2, len(driver.Devices()))
-	pl := planner(t, layout(n, 4))
-	ex := open(t, pl.Layout(), gpu.Options{})
-	rnd := rand.New(rand.NewPCG(7, 7))
-	var trials []*verify.Trial
-	for i := range 24 {
-		algo := []allreduce.Algo{allreduce.Ring, allreduce.Ring, allreduce.Ring, allreduce.OneShot, allreduce.TwoShot}[i%5]
-		proto := []allreduce.Proto{allreduce.Simple, allreduce.LL, allreduce.LL128, allreduce.LL, allreduce.Simple}[i%5]
-		task := plan.Task{Count: 1 + rnd.Int64N(1<<rnd.IntN(19)), DType: allreduce.DType(i % allreduce.NumDTypes)}
-		if ex.Can(algo, proto) != nil {
-			continue
-		}
-		trial, err := verify.NewTrial(ex, planOne(t, pl, task, algo, proto), verify.Options{Seed: uint64(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer trial.Close()
-		if err := trial.Fill(); err != nil {
-			t.Fatal(err)
-		}
-		trials = append(trials, trial)
-	}
-	for i := range calls {
-		trial := trials[rnd.IntN(len(trials))]
-		if _, err := trial.Run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if i%2000 != 0 {
-			continue
-		}
-		for k, trial := range trials {
-			if _, err := trial.Run(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			if r, err := trial.Check(); err != nil || !r.OK() {
-				t.Fatalf("call %d, message %d: %v, %d wrong, first %v", i, k, err, r.Wrong, r.First)
-			}
-		}
-	}
 }
 
 func TestPeers(t *testing.T) {

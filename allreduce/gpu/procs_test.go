@@ -89,8 +89,8 @@ func joined(r *launch.Rank, o gpu.Options) (*gpu.Executor, *plan.Planner, order,
 	return ex, pl, given, err
 }
 
-// checkInProcess runs every protocol and type, and then many calls of mixed
-// sizes back to back.
+// checkInProcess runs messages of all types, sizes and protocols, in place and
+// not, and then many calls of mixed sizes back to back.
 func checkInProcess(r *launch.Rank) (err error) {
 	ex, pl, given, err := joined(r, gpu.Options{})
 	if err != nil {
@@ -98,49 +98,28 @@ func checkInProcess(r *launch.Rank) (err error) {
 	}
 	defer func() { err = errors.Join(err, ex.Close()) }()
 	rnd := rand.New(rand.NewPCG(3, 3)) // the same on all processes
-	var trials []*verify.Trial
-	for i := range 30 {
-		algo, proto := allreduce.Ring, allreduce.Protos()[i%3]
-		if ex.Can(algo, proto) != nil {
-			continue
-		}
-		task := plan.Task{Count: 1 + rnd.Int64N(1<<rnd.IntN(20)), DType: allreduce.DType(i % allreduce.NumDTypes), Op: allreduce.Op(i % allreduce.NumOps)}
-		launches, err := pl.Plan([]plan.Task{task}, plan.Force{Algo: &algo, Proto: &proto})
+	ways := runnable(ex)
+	for i := range 60 {
+		w := ways[i%len(ways)]
+		task := plan.Task{Count: 1 + rnd.Int64N(1<<rnd.IntN(20)), DType: allreduce.DType(i % allreduce.NumDTypes), Op: allreduce.Op(i / 2 % allreduce.NumOps)}
+		launches, err := pl.Plan([]plan.Task{task}, plan.Force{Algo: &w.algo, Proto: &w.proto})
 		if err != nil {
 			return err
 		}
-		p := launches[0].Plan
-		for _, inPlace := range []bool{false, true} {
-			if err := executortest.RunPlan(ex, p, verify.Options{Seed: uint64(i), InPlace: inPlace}, 2); err != nil {
-				return fmt.Errorf("%s %v: %w", proto, task, err)
-			}
+		if err := executortest.RunPlan(ex, launches[0].Plan, verify.Options{Seed: uint64(i), InPlace: i%2 == 1}, 2); err != nil {
+			return fmt.Errorf("%v %v: %w", w, task, err)
 		}
-		trial, err := verify.NewTrial(ex, p, verify.Options{Seed: uint64(i)})
-		if err != nil {
-			return err
-		}
-		defer trial.Close()
-		if err := trial.Fill(); err != nil {
-			return err
-		}
-		trials = append(trials, trial)
+	}
+	trials, err := soakTrials(ex, pl, rnd, 30)
+	if err != nil {
+		return err
 	}
 	begin := time.Now()
-	for range given.Calls {
-		if _, err := trials[rnd.IntN(len(trials))].Run(r.Context()); err != nil {
-			return err
-		}
+	if err := soak(r.Context(), trials, rnd, given.Calls); err != nil {
+		return err
 	}
-	took := time.Since(begin)
-	for i, trial := range trials {
-		if _, err := trial.Run(r.Context()); err != nil {
-			return err
-		}
-		if res, err := trial.Check(); err != nil || !res.OK() {
-			return fmt.Errorf("message %d: %v, %d wrong, first %v", i, err, res.Wrong, res.First)
-		}
-	}
-	fmt.Fprintf(os.Stderr, "rank %d: %d calls in %v, all right\n", r.Number, given.Calls, took.Round(time.Millisecond))
+	fmt.Fprintf(os.Stderr, "rank %d: %d calls of %d messages by %v in %v, every %dth with new data and checked, all right\n",
+		r.Number, given.Calls, len(trials), ways, time.Since(begin).Round(time.Millisecond), soakEvery)
 	return nil
 }
 
@@ -167,7 +146,7 @@ func dieInProcess(r *launch.Rank) error {
 
 func TestProcesses(t *testing.T) {
 	needGPUs(t, 2)
-	said, err := runProcesses(t, "check", order{Calls: soakCalls()})
+	said, err := runProcesses(t, "check", order{Calls: number("RINGTOPO_SOAK", 500)})
 	t.Log(said)
 	if strings.Count(said, "all right") != 2 {
 		t.Error("want two processes that find all right")
