@@ -1,7 +1,8 @@
 #!/bin/bash
-# Runs the checks that need GPUs from test binaries that were built elsewhere:
+# Runs the checks that need GPUs from programs that were built elsewhere:
 #
 #   go test -c -o DIR/gpu.test ./allreduce/gpu
+#   CGO_ENABLED=1 go build -o DIR/ringtopo ./cmd/ringtopo
 #   scripts/gpu-check.sh DIR OUT PART...
 #
 # Every part has a time limit of its own and leaves a log in OUT.
@@ -18,6 +19,15 @@ part() {
   echo "$name: exit $? after $((SECONDS - begin)) s"
 }
 
+# cli NAME SECONDS CODE ARGS...: a command of ringtopo, which must end with a code.
+cli() {
+  local name=$1 limit=$2 code=$3
+  shift 3
+  local begin=$SECONDS got
+  { echo "\$ ringtopo $*"; timeout -k 5 "$limit" "$bin/ringtopo" "$@"; got=$?; echo "exit $got"; echo; } >>"$out/$name.log" 2>&1
+  echo "$name: ringtopo $1 $2 $3 $4 $5 $6 $7 $8: exit $got, want $code, after $((SECONDS - begin)) s"
+}
+
 for p in "$@"; do
   case $p in
   system) { nvidia-smi; nvidia-smi topo -m; uname -a; } >"$out/system.log" 2>&1 ;;
@@ -25,8 +35,15 @@ for p in "$@"; do
   contract) part contract 60 'TestContract$' ;;
   placement) part placement 100 'TestContractOneGPU|TestContractStaged|TestContractThroughFIFOs' ;;
   faults) part faults 60 'TestFaults' ;;
-  random) part random 60 'TestRandom' FLAGS="-rapid.checks=${RAPID_CHECKS:-300}" ;;
-  soak) part soak 90 'TestSoak' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
+  random) part random "${LIMIT:-130}" 'TestRandom$' RINGTOPO_RANDOM="${RINGTOPO_RANDOM:-2500}" ;;
+  large) part large 90 'TestLarge$' ;;
+  soak) part soak "${LIMIT:-90}" 'TestSoak$' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
+  validate) # every ring of known machines, several ranks on a GPU; and this machine's
+    for m in v100x4 dgx-1v dgx-a100; do
+      cli validate 60 0 validate --engine gpu -m $m --proto LL,LL128,Simple
+    done
+    cli validate 60 0 validate --engine gpu --proto LL,LL128,Simple
+    ;;
   ring) part ring 150 'TestSweep' RINGTOPO_SWEEP=ring ;;
   direct) part direct 120 'TestSweep' RINGTOPO_SWEEP=direct ;;
   curves) part curves 100 'TestSweep' RINGTOPO_SWEEP=curves ;;
