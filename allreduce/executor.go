@@ -85,6 +85,8 @@ type Block struct {
 	Grid    int `json:"grid"`
 	Threads int `json:"threads"`
 	Channel int `json:"channel"`
+	// Took is from the block's start to its end, 0 where that was not measured.
+	Took time.Duration `json:"tookNs,omitempty"`
 }
 
 // Tracer is an executor that records what each block of the last run did.

@@ -100,9 +100,10 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 	if err != nil {
 		return nil, err
 	}
-	// A whole number of lines of all kinds, so that every launch is aligned as
-	// the first one is.
-	most := k.most(d.direct.room, n) / size / sliceData * sliceData
+	most := k.most(d.direct.room, n) / size
+	if most < w.Count {
+		most = most / 16 * 16 // so that every launch is aligned as the first one is
+	}
 	for first := int64(0); first < w.Count; first += most {
 		count := min(most, w.Count-first)
 		l, err := e.bindDirect(d, w, a, first, count)

@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "5d85186d2e5ae5d9154fdb45c9480005f24c846bac365578796ad60e5a95ccd5"
+const SourceSHA256 = "6c7b46a78193d940ba8a3074be882a64d9af5cea4574d392042aa970e6740c3b"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

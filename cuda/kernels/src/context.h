@@ -33,6 +33,7 @@ struct Context {
   u64 sendStep, recvStep, headSeen;
   u64 baseSend, baseRecv;
   u32 protocol, stepBytes;
+  u32 sliceShift; // a chunk of Simple has 1 << sliceShift slices
   Recipe recipe;
   bool stopped; // fault: this rank does nothing any more
   u32 sent;     // chunks

@@ -78,6 +78,7 @@ struct Report {
   u32 peer, protocol, aborted;
   u64 want, seen, base;
   u32 grid, block, threads, channel; // with trace
-  u32 rank, sm, ran, pad;
+  u32 rank, sm, ran;
+  u32 took; // nanoseconds, where they fit
 };
 static_assert(sizeof(Report) == 72, "mirrored in Go");

@@ -140,6 +140,7 @@ DEVICE void record(const Launch &l, Report *r, u32 channel, u32 rank) {
 }
 
 template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
+  u64 begin = l.trace ? nanoseconds() : 0;
   u32 tid = threadIndex(), n = __builtin_popcountll(l.mask), local = blockIndex() / n;
   u32 channel = channelOf(l.mask, blockIndex() - local * n);
   u64 slot = (u64)local * l.nChannels + channel;
@@ -155,6 +156,7 @@ template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
   c.abort = l.abort;
   c.limitNs = l.timeoutNs;
   c.tid = tid;
+  c.sliceShift = l.nRanks > 2;
   c.sendStep = c.baseSend = s.channel.sendStep;
   c.recvStep = c.baseRecv = s.channel.recvStep;
   c.headSeen = s.channel.headSeen;
@@ -178,6 +180,7 @@ template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
     ch->sendStep = c.sendStep;
     ch->recvStep = c.recvStep;
     ch->headSeen = c.headSeen;
+    if (l.trace) c.report->took = (u32)(nanoseconds() - begin);
   }
 }
 

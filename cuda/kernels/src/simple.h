@@ -2,12 +2,13 @@
 #pragma once
 #include "context.h"
 
-constexpr u32 kSlices = 2;     // in a chunk
-constexpr u32 kSliceSteps = 2; // FIFO steps in a slice
+constexpr u32 kChunkSteps = 4; // FIFO steps in a chunk
 #ifndef RT_COPIES
 #define RT_COPIES 8 // 16-byte loads that a thread has under way when it copies,
 #define RT_FOLDS 4  // and pairs of loads when it folds
 #endif
+
+DEVICE u32 sliceSteps(const Context &c) { return kChunkSteps >> c.sliceShift; }
 
 // Move is one slice of elements: a, folded with b if there is b, goes to d and
 // if there is e to e.
@@ -97,17 +98,17 @@ DEVICE Move sliceMove(const Context &c, const Step &p, u64 off) {
 
 DEVICE void waitSlice(Context &c, const Step &p) {
   if (c.tid == 0 && p.receive && !p.early && !c.off())
-    waitCounter(c, c.s->channel.tail, c.recvStep + kSliceSteps, kForData,
+    waitCounter(c, c.s->channel.tail, c.recvStep + sliceSteps(c), kForData,
                 c.s->channel.prev);
-  if (c.tid == 1 && p.send && !p.nextOut) waitCredit(c, c.sendStep + kSliceSteps);
+  if (c.tid == 1 && p.send && !p.nextOut) waitCredit(c, c.sendStep + sliceSteps(c));
 }
 
 // postSlice publishes what was written and gives back what was read. It follows
 // a barrier: the fence is cumulative over the block's stores. Reads need no
 // fence, their values were used before the barrier.
 DEVICE void postSlice(Context &c, const Step &p, bool wrote) {
-  if (p.receive) c.recvStep += kSliceSteps;
-  if (p.send) c.sendStep += kSliceSteps;
+  if (p.receive) c.recvStep += sliceSteps(c);
+  if (p.send) c.sendStep += sliceSteps(c);
   if (c.off()) return;
   if (p.send && c.tid == c.threads - 1) {
     if (wrote) fenceSystem();
@@ -118,13 +119,17 @@ DEVICE void postSlice(Context &c, const Step &p, bool wrote) {
 
 // simpleStep runs one primitive. With three warps or more the last one only
 // posts, so that its fence overlaps the next slice's copy.
+//
+// A chunk is published in slices, so that the next rank can begin before its end.
+// Each costs a fence and a drain; two ranks wait for each other all the same, and
+// have one slice.
 DEVICE void simpleStep(Context &c, const Step &p) {
-  u64 len = p.len > 0 ? p.len : 0, slice = (len + 16 * kSlices - 1) / (16 * kSlices) * 16;
-  u64 least = (u64)c.stepBytes / kElemBytes * kSliceSteps / 32;
+  u64 len = p.len > 0 ? p.len : 0, slice = (len + (16u << c.sliceShift) - 1) >> (4 + c.sliceShift) << 4;
+  u64 least = (u64)c.stepBytes / kElemBytes * sliceSteps(c) / 32;
   if (slice < least) slice = least;
   u32 workers = c.threads >= 96 ? c.threads - 32 : c.threads;
   u64 off = 0;
-  for (u32 i = 0; i < kSlices; i++) {
+  for (u32 i = 0; i < 1u << c.sliceShift; i++) {
     u64 m = len - off < slice ? len - off : slice;
     if (c.tid < workers) {
       waitSlice(c, p);
@@ -142,7 +147,7 @@ DEVICE void simpleStep(Context &c, const Step &p) {
 // simpleBegin rounds the steps up to whole chunks, so that no slice straddles
 // the FIFO's end, and gives the skipped steps back as credits.
 DEVICE void simpleBegin(Context &c) {
-  constexpr u64 whole = kSlices * kSliceSteps;
+  constexpr u64 whole = kChunkSteps;
   c.sendStep = (c.sendStep + whole - 1) / whole * whole;
   u64 rounded = (c.recvStep + whole - 1) / whole * whole;
   if (rounded != c.recvStep && c.tid == c.threads - 2 && !c.off())
