@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ringtopo/ringtopo/graph"
 )
@@ -17,8 +18,17 @@ func (l *layout) emit() {
 	l.emitKey()
 }
 
-// id names one of a host's nodes in the picture.
-func (p *hostPlan) id(n *graph.Node) string { return fmt.Sprintf("h%d %s", p.index, n) }
+// id names one of a host's nodes in the picture. Files can have several nodes
+// of one name.
+func (p *hostPlan) id(n *graph.Node) string { return nodeID(p.index, p.host.Graph, n) }
+
+func nodeID(host int, g *graph.Graph, n *graph.Node) string {
+	same := slices.IndexFunc(g.NodesOf(n.Type), func(o *graph.Node) bool { return o.NodeID == n.NodeID })
+	if same != n.Index {
+		return fmt.Sprintf("h%d %s again as %d", host, n, n.Index)
+	}
+	return fmt.Sprintf("h%d %s", host, n)
+}
 
 func (l *layout) emitHost(p *hostPlan) {
 	f := frame{

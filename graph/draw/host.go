@@ -20,7 +20,10 @@ type hostPlan struct {
 	directH  []float64 // heights of their lanes
 	switchH  []float64
 
-	climbing map[*graph.Node][]rider // on the PCI link above a node; forward is up
+	climbing riderWidths // on the PCI link above a node; forward is up
+	rising   riderWidths // on a GPU's link to its CPU besides PCI; forward is up
+	onBus    []busRider  // between CPUs
+	onPeers  []peerRider // between PCI switches
 	area     rect
 }
 
@@ -31,7 +34,7 @@ func planHost(h *Host, index, before int) (*hostPlan, error) {
 	}
 	p := &hostPlan{
 		host: h, index: index, roots: roots, columns: columnsOf(roots, before), first: before,
-		gpus: map[*graph.Node]*column{}, nics: map[*graph.Node]*nicSlot{}, climbing: map[*graph.Node][]rider{},
+		gpus: map[*graph.Node]*column{}, nics: map[*graph.Node]*nicSlot{}, climbing: riderWidths{}, rising: riderWidths{},
 	}
 	for _, c := range p.columns {
 		if c.gpu != nil {
@@ -98,6 +101,12 @@ func (p *hostPlan) addSteps(steps []step, overlay int, tag string) {
 			p.addDirect(&bundle{a: &p.gpus[s.from].port, b: &p.gpus[s.to].port, riders: []rider{r}})
 		case climb:
 			p.addClimb(s, r)
+		case rise:
+			p.addRise(s, r)
+		case across:
+			p.onBus = append(p.onBus, busRider{r, s.from, s.to})
+		case joint:
+			p.onPeers = append(p.onPeers, peerRider{r, s.from, s.to})
 		}
 	}
 }
@@ -116,13 +125,26 @@ func (p *hostPlan) addRider(s step, r rider) {
 }
 
 // addClimb puts a rider onto the PCI link between a node and what it hangs from.
+// What a file hangs in two places is drawn in one.
 func (p *hostPlan) addClimb(s step, r rider) {
 	child := s.from
-	if hangsFrom(p.roots, s.to, s.from) {
+	switch {
+	case hangsFrom(p.roots, s.to, s.from):
 		child = s.to
+	case !hangsFrom(p.roots, s.from, s.to):
+		return
 	}
 	r.forward = child == s.from
 	p.climbing[child] = append(p.climbing[child], r)
+}
+
+// addRise puts a rider onto the link between a GPU and its CPU.
+func (p *hostPlan) addRise(s step, r rider) {
+	gpu := s.from
+	if r.forward = gpu.Type == graph.GPU; !r.forward {
+		gpu = s.to
+	}
+	p.rising[gpu] = append(p.rising[gpu], r)
 }
 
 // hangsFrom tells whether child is drawn right below parent.

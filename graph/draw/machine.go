@@ -101,13 +101,11 @@ func (l *layout) addNetHop(overlay int, hop Hop, from, to gpuPlace) error {
 	if err != nil {
 		return err
 	}
-	if up, ok := src.host.Graph.Path(from.node, out); ok {
-		src.addSteps(stepsAlong(up), overlay, tag)
-	}
-	if down, ok := dst.host.Graph.Path(in, to.node); ok {
-		dst.addSteps(stepsAlong(down), overlay, tag)
-	}
-	a, b := src.nics[cardOf(out)], dst.nics[cardOf(in)]
+	up, _ := src.host.Graph.Path(from.node, out)
+	src.addSteps(stepsAlong(up), overlay, tag)
+	down, _ := dst.host.Graph.Path(in, to.node)
+	dst.addSteps(stepsAlong(down), overlay, tag)
+	a, b := src.nics[cardOn(up, out)], dst.nics[cardOn(down, in)]
 	if a == nil || b == nil || a == b {
 		return nil // one card both sends and receives: nothing crosses the picture
 	}

@@ -62,10 +62,10 @@ func (l *layout) measure() {
 		common := l.m.minColumn
 		for _, c := range p.columns {
 			c.gutter = c.gutterWidth() + l.m.gap
-			common = max(common, l.columnWidth(p, c, text, nil))
+			common = max(common, l.columnWidth(p, c, text, nil, nil))
 		}
 		for _, c := range p.columns {
-			c.inner = math.Ceil(max(common, l.columnWidth(p, c, text, p.climbing)))
+			c.inner = math.Ceil(max(common, l.columnWidth(p, c, text, p.climbing, p.rising)))
 		}
 		for _, root := range p.roots {
 			root.walk(func(br *branch) { l.widenFor(p, br) })
@@ -73,21 +73,22 @@ func (l *layout) measure() {
 	}
 }
 
-// riderWidths says what the riders beside a device's PCI link take.
+// riderWidths are the riders beside a link that leads up, by the device below.
 type riderWidths map[*graph.Node][]rider
 
+// on is what those of a device take.
 func (r riderWidths) on(l *leaf) float64 { return climbPitch * float64(len(r[l.node])) }
 
 // columnWidth is what a column needs for its boxes and for the text in the
 // lanes below it.
-func (l *layout) columnWidth(p *hostPlan, c *column, text float64, riders riderWidths) float64 {
+func (l *layout) columnWidth(p *hostPlan, c *column, text float64, riders, rising riderWidths) float64 {
 	wires := c.port.width()
 	w := max(l.gpuTextWidth(p, c), l.nicColumnWidth(c, riders), wires+2*textMargin)
 	if c.gpu != nil {
 		w = max(w, l.pciLabelWidth(c.gpu, riders))
 	}
 	if c.upward != nil {
-		w = max(w, l.upwardWidth(c)+riders.on(c.gpu))
+		w = max(w, l.upwardWidth(c)+riders.on(c.gpu)+rising.on(c.gpu))
 	}
 	// A lane's text stands right of the GPU's wires, before the gutter if wires
 	// run there, else up to the next GPU's wires.
@@ -104,22 +105,29 @@ func (l *layout) columnWidth(p *hostPlan, c *column, text float64, riders riderW
 // pciLabelWidth is what a device's PCI link, its riders and its label need from
 // the left edge of the device's box.
 func (l *layout) pciLabelWidth(leaf *leaf, riders riderWidths) float64 {
-	if leaf.up == nil || leaf.up.BW >= virtualBW || l.m.compact {
+	if leaf.up == nil {
 		return 0
 	}
-	return l.m.pciInset + max(riders.on(leaf), maxWidth/2) + textMargin + textWidth(gbps(leaf.up.BW), linkSize) - l.m.gap/2
+	wires := l.m.pciInset + max(riders.on(leaf), maxWidth/2) + textMargin
+	if leaf.up.BW >= virtualBW || l.m.compact { // no label
+		return wires
+	}
+	return wires + textWidth(gbps(leaf.up.BW), linkSize) - l.m.gap/2
 }
 
 // widenFor makes a switch's first column wide enough for the switch's own link
 // and its label, if they must fit in there.
 func (l *layout) widenFor(p *hostPlan, br *branch) {
 	first := p.columns[br.first]
+	if br.level > 0 {
+		first.inner = max(first.inner, p.peersWidth(br.node)+2*peerPitch)
+	}
 	if br.level == 0 || first.upward == nil && br.first != br.last {
 		return
 	}
 	need := l.m.pciInset + uplinkWidth(br, len(p.climbing[br.node]))
 	if first.upward != nil {
-		need += maxWidth + l.m.pciInset
+		need += maxWidth + l.m.pciInset + p.rising.on(first.gpu)
 	}
 	first.inner = max(first.inner, math.Ceil(need))
 }

@@ -44,17 +44,17 @@ func (l *layout) placeRows() {
 	y.cpu = y.bus + 14
 	if l.anyBus() {
 		y.bus += 14
-		y.cpu = y.bus + 16
+		y.cpu = y.bus + 16 + l.busRidersH()
 	}
-	next := y.cpu + cpuH
+	next, gap := y.cpu+cpuH, linkGap+l.peerRidersH()
 	y.levels = []float64{0}
 	for range l.depth() {
-		y.levels = append(y.levels, next+linkGap)
-		next += linkGap + switchH
+		y.levels = append(y.levels, next+gap)
+		next += gap + switchH
 	}
-	y.gpu = next + linkGap + 6
+	y.gpu = next + gap + 6
 	if n := float64(l.nicRows()); n > 0 {
-		y.nic = next + linkGap
+		y.nic = next + gap
 		y.gpu = y.nic + n*l.m.nicH + (n-1)*l.m.nicGap + hiddenH
 	}
 	y.lanes = y.gpu + l.m.gpuH + 14
@@ -154,7 +154,7 @@ func (l *layout) placeSocket(p *hostPlan, root *branch, left float64) float64 {
 	x -= l.m.gap
 	end := p.columns[root.last].right()
 	if root.node != nil {
-		end = max(end, start+cpuTextWidth(root.node))
+		end = max(end, start+cpuTextWidth(root.node), start+2*busPitch*float64(len(p.onBus)+1))
 	}
 	root.area = rect{start, l.y.cpu, end - start, cpuH}
 	right := max(x, end) + l.m.socketPad

@@ -42,41 +42,8 @@ func (l *layout) emitBus(p *hostPlan) {
 		}
 		l.add(w)
 	}
+	l.emitBusRiders(p)
 }
-
-// emitPeers draws the direct links between PCI switches, just below them.
-func (l *layout) emitPeers(p *hostPlan) {
-	var switches []*branch
-	for _, root := range p.roots {
-		root.walk(func(br *branch) {
-			if br.level > 0 {
-				switches = append(switches, br)
-			}
-		})
-	}
-	for i, a := range switches {
-		for _, b := range switches[i+1:] {
-			link := linkTo(a.node, b.node, graph.LinkLOC)
-			if link == nil {
-				continue
-			}
-			l.peers = true
-			y := max(a.area.bottom(), b.area.bottom()) + peerDrop
-			l.add(wire{
-				from: p.id(a.node), to: p.id(b.node), color: l.linkInk(), width: riderWidth, dash: dotted,
-				parts: [][]point{{{a.area.right() - peerInset, a.area.bottom()}, {a.area.right() - peerInset, y},
-					{b.area.x + peerInset, y}, {b.area.x + peerInset, b.area.bottom()}}},
-				tip: fmt.Sprintf("%s %s: joined on the board", a.node, b.node),
-			})
-		}
-	}
-}
-
-// Places of the links between PCI switches.
-const (
-	peerDrop  = 6. // below the switches
-	peerInset = 3. // from the switches' near ends
-)
 
 // emitTreeLinks draws the links from a branch down to its branches and leaves.
 func (l *layout) emitTreeLinks(p *hostPlan, br *branch) {
@@ -173,8 +140,8 @@ func (l *layout) labelTwice(w wire, labels []string, x, y float64) {
 }
 
 func (l *layout) emitUpward(p *hostPlan, c *column) {
-	area := l.gpuArea(c)
-	x := area.right() - l.m.pciInset
+	area, riders := l.gpuArea(c), p.rising[c.gpu.node]
+	x := area.right() - l.m.pciInset - p.rising.on(c.gpu)
 	l.add(wire{
 		from: p.id(c.gpu.node), to: p.id(c.upward.To), color: l.linkInk(), width: bandwidthWidth(c.upward.BW), dash: solid,
 		parts: p.behindSwitches(c, x, area.y, l.y.cpu+cpuH),
@@ -182,6 +149,10 @@ func (l *layout) emitUpward(p *hostPlan, c *column) {
 		at:    point{x - bandwidthWidth(c.upward.BW)/2 - textMargin - textWidth(gbps(c.upward.BW), linkSize)/2, area.y - 14},
 		tip:   fmt.Sprintf("%s %s: %s", c.gpu.node, c.upward.To, gbps(c.upward.BW)),
 	})
+	for i, r := range riders {
+		parts := p.behindSwitches(c, x+climbPitch*float64(i+1), area.y, l.y.cpu+cpuH)
+		l.addRider(r, p.id(c.gpu.node), p.id(c.upward.To), parts, point{})
+	}
 }
 
 // behindSwitches leads straight up to y, behind the PCI switches above a column.
