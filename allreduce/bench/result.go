@@ -57,6 +57,22 @@ type Ran struct {
 	Proto    string `json:"proto"`
 	Channels int    `json:"channels"`
 	Threads  int    `json:"threads"`
+	// By is the engine, where it is another than the experiment's; From says
+	// where the choice comes from, where the best was asked for.
+	By   string `json:"by,omitempty"`
+	From string `json:"from,omitempty"`
+}
+
+// String is such as "Ring/LL", or "OneShot/LL (seed: two GPUs over NVLink)".
+func (r *Ran) String() string {
+	s := r.Algo + "/" + r.Proto
+	if r.By != "" {
+		s = r.By
+	}
+	if r.From != "" {
+		s += " (" + r.From + ")"
+	}
+	return s
 }
 
 // Samples joins the passes.

@@ -14,7 +14,7 @@ type Setting struct {
 	Bytes    int64           `json:"bytes"`    // of the message
 	World    int             `json:"world"`    // ranks
 	Channels int             `json:"channels"` // 0: as the planner chooses
-	Algo     string          `json:"algo"`     // a name, or auto
+	Algo     string          `json:"algo"`     // a name, auto, or best
 	Proto    string          `json:"proto"`    // a name, or auto
 	BuffSize int             `json:"buffsize"` // bytes of a connection's FIFO
 	Threads  int             `json:"threads"`  // 0: as the planner chooses
@@ -23,8 +23,12 @@ type Setting struct {
 	InPlace  bool            `json:"inPlace"`
 }
 
-// Auto leaves a choice to the planner.
-const Auto = "auto"
+// Auto leaves a choice to the planner. Best, as an algorithm, asks for the best
+// choice that is known of the machine.
+const (
+	Auto = "auto"
+	Best = "best"
+)
 
 // axis is a property of a setting that can be varied.
 type axis struct {
@@ -105,9 +109,11 @@ func orAuto(v int) string {
 }
 
 func setAlgo(s *Setting, v string) error {
-	if strings.EqualFold(v, Auto) {
-		s.Algo = Auto
-		return nil
+	for _, word := range []string{Auto, Best} {
+		if strings.EqualFold(v, word) {
+			s.Algo = word
+			return nil
+		}
 	}
 	a, err := allreduce.ParseAlgo(v)
 	s.Algo = a.String()

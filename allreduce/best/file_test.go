@@ -188,6 +188,26 @@ func TestDefaultPath(t *testing.T) {
 	}
 }
 
+// The table that the documentation shows can be read.
+func TestDocumentedTable(t *testing.T) {
+	text, err := os.ReadFile("../../docs/benchmarking.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(text), "```json\n")
+	if !ok {
+		t.Fatal("the documentation shows no table")
+	}
+	block, _, _ = strings.Cut(block, "```")
+	f, err := best.Read(strings.NewReader(block), "docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, from, _ := best.For(h200x2, f).Choose(1 << 20); c.Blocks != 128 || from.Date != "2026-11-30" {
+		t.Errorf("%s from %s", c, from)
+	}
+}
+
 // Whatever a file says, it is refused with its name, or it answers for every
 // size and is read back the same.
 func FuzzRead(f *testing.F) {

@@ -52,18 +52,19 @@ func (s *stage) enter(i int) error {
 		return err
 	}
 	s.trials, s.owners = append(s.trials, t), append(s.owners, i)
-	return s.register(e.memory(), t)
+	return Adopt(e.memory(), t, s.match.InPlace)
 }
 
-// register makes buffers known to who must know them.
-func (s *stage) register(p Player, t *verify.Trial) error {
+// Adopt makes a trial's buffers known to a player that must know them before it
+// uses them: NCCL's symmetric windows. Others need nothing.
+func Adopt(p Player, t *verify.Trial, inPlace bool) error {
 	r, ok := p.(registrar)
 	if !ok {
 		return nil
 	}
 	for _, args := range t.Args() {
 		lists := [][]allreduce.Span{args.Recv, args.Send}
-		if s.match.InPlace {
+		if inPlace {
 			lists = lists[:1]
 		}
 		for _, spans := range lists {

@@ -28,6 +28,9 @@ type Options struct {
 	Limit time.Duration
 }
 
+// ErrNoWindows says that NCCL is too old for symmetric windows.
+var ErrNoWindows = errors.New("this NCCL has no symmetric windows, they came with 2.27")
+
 // DefaultLimit is how long a run may take.
 const DefaultLimit = 30 * time.Second
 
@@ -61,7 +64,7 @@ func New(l *allreduce.Layout, o Options) (*Executor, error) {
 	}
 	e := &Executor{layout: l, opts: o, api: o.API, buffers: map[*buffer]struct{}{}}
 	if o.Symmetric && (e.api.MemAlloc == nil || e.api.WindowRegister == nil) {
-		return nil, errors.New("this NCCL has no symmetric windows, they came with 2.27")
+		return nil, ErrNoWindows
 	}
 	if err := e.open(); err != nil {
 		return nil, errors.Join(err, e.Close())

@@ -13,7 +13,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
 )
@@ -33,6 +32,7 @@ type benchCommand struct {
 	list, planOnly         bool
 	resume, compare, view  string
 	tie                    float64
+	turns                  turnFlags
 }
 
 func (a *app) newBench() *cobra.Command {
@@ -50,12 +50,30 @@ backwards, each after a warm-up. Medians count. A setting whose samples scatter
 beyond the recipe's limit is marked and draws no conclusion; differences below the
 recipe's tie limit are named ties. -o json keeps every sample; --resume goes on
 where an interrupt stopped; --compare sets the result against an older one, and
-ends with exit code 1 where something got slower.`,
+ends with exit code 1 where something got slower.
+
+--peer nccl compares with NCCL's AllReduce: in this process, on the same GPUs and
+buffers, in rounds of changing order; NCCL as it runs by default, and on symmetric
+windows where it has them, of which the better counts. Bits are checked before and
+after. With --algo ring NCCL is made to run its ring, with --proto by the same
+protocol; what --set sets, NCCL sees, too. --min-ratio makes a test of it.
+
+With no option messages are run as NCCL's model would. --algo best takes what is
+known to be best on such a machine at that size: by the user's tables, else by
+those that come along. --tune measures the choices that there are and keeps them
+in such a table, in which NCCL may win, too. Reports name every choice and where it
+comes from. A table that other users could write to is refused.`,
 		Example: `  ringtopo bench -m v100x4 --bytes 1KiB:64MiB:4
   ringtopo bench -m dgx-a100 --recipe channels --plan
   ringtopo bench -m dgx-a100 --recipe protocols --out protocols.json
   ringtopo bench -m dgx-a100 --recipe protocols --resume protocols.json --out protocols.svg
-  ringtopo bench -m v100x4 --bytes 1MiB --compare last-week.json`,
+  ringtopo bench -m v100x4 --bytes 1MiB --compare last-week.json
+  ringtopo bench --peer nccl --bytes 8:1GiB --how graph,stream
+  ringtopo bench --peer nccl --libnccl ./libnccl.so.2 --bytes 32KiB:512KiB --dtype bfloat16,float16 --min-ratio 1.7
+  ringtopo bench --peer nccl --algo ring --proto LL --bytes 1KiB:1GiB --place out
+  ringtopo bench --tune
+  ringtopo bench -m v100x4 --tune --bytes 1KiB:1MiB --out tables.json
+  ringtopo bench -m v100x4 --algo best --tuning tables.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd, &c) },
 	}
@@ -65,9 +83,9 @@ ends with exit code 1 where something got slower.`,
 	f := cmd.Flags()
 	f.StringVar(&c.recipe, "recipe", "", "experiment: a name of --list, or a YAML file")
 	f.StringVar(&c.bytes, "bytes", "1KiB:64MiB:4", "sizes of the sweep, FROM:TO[:FACTOR|:+STEP]")
-	f.StringVar(&c.algo, "algo", bench.Auto, "algorithm of the sweep, or auto")
-	f.StringVar(&c.proto, "proto", bench.Auto, "protocol of the sweep, or auto")
-	f.StringVar(&c.dtype, "dtype", "float32", "type of the elements in the sweep")
+	f.StringVar(&c.algo, "algo", bench.Auto, "algorithm of the sweep; auto: by NCCL's model; best: by tables (default of --peer)")
+	f.StringVar(&c.proto, "proto", bench.Auto, "protocol of the sweep; auto: as the algorithm is chosen")
+	f.StringVar(&c.dtype, "dtype", "float32", "type of the elements in the sweep; with --peer a list with commas")
 	f.StringVar(&c.op, "op", "sum", "operation of the sweep: sum, prod, max, min, avg")
 	f.StringVar(&c.buffsize, "buffsize", "4MiB", "size of a FIFO in the sweep")
 	f.IntVar(&c.nchannels, "nchannels", 0, "channels of the sweep; 0: as NCCL makes them")
@@ -81,11 +99,20 @@ ends with exit code 1 where something got slower.`,
 	f.StringVar(&c.compare, "compare", "", "compare with this older result of -o json")
 	f.Float64Var(&c.tie, "tie", 0.05, "relative difference that --compare does not count")
 	f.StringVar(&c.view, "view", "lines", "picture for svg and png: lines or heat (interactions)")
+	c.turns.register(cmd)
 	return cmd
 }
 
 func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
-	if c.list {
+	kind, err := c.turns.kind(cmd)
+	switch {
+	case err != nil:
+		return err
+	case kind == "peer":
+		return a.benchPeer(cmd, c)
+	case kind == "tune":
+		return a.benchTune(cmd, c)
+	case c.list:
 		return a.listRecipes()
 	}
 	format, err := c.out.resolve()
@@ -117,8 +144,11 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if err != nil {
 		return err
 	}
-	m, err := newBenchMachine(ms, gpus, env, func(l *allreduce.Layout) (allreduce.Executor, error) { return e.open(a, l, opt) })
+	m, err := newBenchMachine(ms, gpus, env, nil)
 	if err != nil {
+		return err
+	}
+	if err := m.use(a, c, e, opt); err != nil {
 		return err
 	}
 	res, err := c.result(cmd, m, e.name)

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/bench"
+	"github.com/ringtopo/ringtopo/allreduce/best"
+	"github.com/ringtopo/ringtopo/allreduce/contest"
+	"github.com/ringtopo/ringtopo/allreduce/nccl"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/allreduce/verify"
 	"github.com/ringtopo/ringtopo/connect"
@@ -24,6 +29,10 @@ type benchMachine struct {
 	whole    int   // ranks of the whole job
 	env      *ncclenv.Env
 	open     func(*allreduce.Layout) (allreduce.Executor, error)
+	// For the algorithm best: the user's tables, nil if there are none, and NCCL,
+	// which they may name.
+	tables *best.File
+	nccl   func(l *allreduce.Layout, symmetric bool) (allreduce.Executor, error)
 }
 
 func newBenchMachine(ms []*job.Machine, gpus []int, env *ncclenv.Env, open func(*allreduce.Layout) (allreduce.Executor, error)) (*benchMachine, error) {
@@ -42,6 +51,34 @@ func newBenchMachine(ms []*job.Machine, gpus []int, env *ncclenv.Env, open func(
 		}
 	}
 	return m, nil
+}
+
+// use has an engine run the settings, and for the algorithm best NCCL where the
+// user's tables name it.
+func (m *benchMachine) use(a *app, c *benchCommand, e engine, opt engineOptions) (err error) {
+	if strings.EqualFold(c.algo, bench.Best) && e.name == "nccl" {
+		return usage("--algo best with --engine nccl: NCCL chooses itself")
+	}
+	if m.tables, err = openTuning(c.turns.tuning); err != nil {
+		return err
+	}
+	at := func(l *allreduce.Layout) engineOptions {
+		o := opt
+		if e.name != "host" && slices.Equal(c.machine.machines, []string{job.Auto}) {
+			o.devices = m.devs[:l.NRanks]
+		}
+		return o
+	}
+	m.open = func(l *allreduce.Layout) (allreduce.Executor, error) { return e.open(a, l, at(l)) }
+	m.nccl = func(l *allreduce.Layout, symmetric bool) (allreduce.Executor, error) {
+		o := at(l)
+		api, err := nccl.Open(o.nccl)
+		if err != nil {
+			return nil, err
+		}
+		return nccl.New(l, nccl.Options{API: api, Devices: o.devices, Symmetric: symmetric})
+	}
+	return nil
 }
 
 // comm makes the communicator of a setting.
@@ -74,19 +111,13 @@ func (m *benchMachine) planner(s bench.Setting) (*plan.Planner, plan.Force, erro
 		return nil, plan.Force{}, err
 	}
 	settings := plan.SettingsFrom(m.env)
-	force, proto := plan.Force{}, allreduce.Simple
-	if s.Algo != bench.Auto {
-		a, err := allreduce.ParseAlgo(s.Algo)
-		if err != nil {
-			return nil, force, err
-		}
-		force.Algo = &a
+	force, err := forced(s)
+	if err != nil {
+		return nil, force, err
 	}
-	if s.Proto != bench.Auto {
-		if proto, err = allreduce.ParseProto(s.Proto); err != nil {
-			return nil, force, err
-		}
-		force.Proto = &proto
+	proto := allreduce.Simple
+	if force.Proto != nil {
+		proto = *force.Proto
 	}
 	settings.BuffSize[proto] = s.BuffSize
 	if s.Threads > 0 {
@@ -97,6 +128,25 @@ func (m *benchMachine) planner(s bench.Setting) (*plan.Planner, plan.Force, erro
 		return nil, force, &bench.SkipError{Reason: err.Error()}
 	}
 	return p, force, nil
+}
+
+// forced is what a setting leaves no choice about.
+func forced(s bench.Setting) (force plan.Force, err error) {
+	if s.Algo != bench.Auto && s.Algo != bench.Best {
+		a, err := allreduce.ParseAlgo(s.Algo)
+		if err != nil {
+			return force, err
+		}
+		force.Algo = &a
+	}
+	if s.Proto != bench.Auto {
+		p, err := allreduce.ParseProto(s.Proto)
+		if err != nil {
+			return force, err
+		}
+		force.Proto = &p
+	}
+	return force, nil
 }
 
 // planOne plans a setting's one message.
@@ -118,26 +168,51 @@ func (m *benchMachine) Open(ctx context.Context, s bench.Setting) (_ bench.Sessi
 	if err != nil {
 		return nil, err
 	}
-	ex, err := m.open(p.Layout())
-	if err != nil {
+	b := &benchSession{}
+	if b.ex, err = m.open(p.Layout()); err != nil {
 		return nil, err
 	}
-	b := &benchSession{ex: ex}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Close())
 		}
 	}()
-	force.Can = ex.Can
-	l, err := planOne(p, force, s)
+	var sel *best.Selector
+	if s.Algo == bench.Best {
+		sel = best.For(classOf(b.ex), m.tables)
+	}
+	b.chosen = choose(sel, b.ex, s.Bytes, force)
+	l, err := planOne(p, b.chosen.Force, s)
 	if err != nil {
 		return nil, err
 	}
 	b.plan = l.Plan
-	if b.trial, err = verify.NewTrial(ex, l.Plan, verify.Options{InPlace: s.InPlace}); err != nil {
+	b.chosen.planned(b.plan)
+	if b.chosen.Engine == best.NCCL {
+		if err := b.follow(m); err != nil {
+			return nil, err
+		}
+	}
+	if b.trial, err = verify.NewTrial(b.ex, l.Plan, verify.Options{InPlace: s.InPlace}); err != nil {
 		return nil, err
 	}
+	if b.chosen.Symmetric {
+		if err := contest.Adopt(contest.ByNCCL(b.ex.(*nccl.Executor), true), b.trial, s.InPlace); err != nil {
+			return nil, err
+		}
+	}
 	return b, b.check(ctx)
+}
+
+// follow goes over to NCCL, which a table chose.
+func (b *benchSession) follow(m *benchMachine) error {
+	ex, err := m.nccl(b.plan.Layout, b.chosen.Symmetric)
+	if err != nil {
+		return &bench.SkipError{Reason: fmt.Sprintf("%s is the best by %s: %v", b.chosen.Choice, b.chosen.From, err)}
+	}
+	err = b.ex.Close()
+	b.ex = ex
+	return err
 }
 
 // Estimate guesses the time of a run from what a core copies in a second.
@@ -149,9 +224,10 @@ func (m *benchMachine) Estimate(s bench.Setting) time.Duration {
 
 // benchSession is a setting that is ready to run.
 type benchSession struct {
-	ex    allreduce.Executor
-	plan  *allreduce.Plan
-	trial *verify.Trial
+	ex     allreduce.Executor
+	plan   *allreduce.Plan
+	trial  *verify.Trial
+	chosen chosen
 }
 
 // check makes sure that what is going to be timed is right.
@@ -181,7 +257,14 @@ func (b *benchSession) Run(ctx context.Context) (time.Duration, error) {
 // Ran says what was planned.
 func (b *benchSession) Ran() bench.Ran {
 	w := &b.plan.Works[0]
-	return bench.Ran{Algo: w.Algo.String(), Proto: w.Proto.String(), Channels: len(b.plan.Channels()), Threads: b.plan.Threads}
+	r := bench.Ran{Algo: w.Algo.String(), Proto: w.Proto.String(), Channels: len(b.plan.Channels()), Threads: b.plan.Threads}
+	if b.chosen.From.Kind == best.FromSeed || b.chosen.From.Kind == best.FromTable {
+		r.From = b.chosen.From.String()
+	}
+	if b.chosen.Engine == best.NCCL {
+		r = bench.Ran{By: b.ex.Name(), From: r.From}
+	}
+	return r
 }
 
 // Close frees everything.

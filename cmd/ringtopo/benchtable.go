@@ -80,7 +80,7 @@ func remark(f *bench.Finding) string {
 		notes = append(notes, "tie with the baseline")
 	}
 	if f.Ran != nil && (f.Ran.Algo != f.Setting.Algo || f.Ran.Proto != f.Setting.Proto) {
-		notes = append(notes, "ran as "+f.Ran.Algo+"/"+f.Ran.Proto)
+		notes = append(notes, "ran as "+f.Ran.String())
 	}
 	return strings.Join(notes, ", ")
 }
@@ -176,7 +176,10 @@ func ranAs(f *bench.Finding) string {
 	if !f.Usable {
 		noise = fmt.Sprintf(" (CV %.0f %%)", 100*f.Stats.CV)
 	}
-	return fmt.Sprintf("%s/%s x %d%s", f.Ran.Algo, f.Ran.Proto, f.Ran.Channels, noise)
+	if f.Ran.From != "" {
+		return f.Ran.String() + noise
+	}
+	return fmt.Sprintf("%s x %d%s", f.Ran, f.Ran.Channels, noise)
 }
 
 func inPlace(a *bench.Analysis, s bench.Setting) *bench.Finding {
