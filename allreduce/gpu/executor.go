@@ -50,7 +50,7 @@ func New(l *allreduce.Layout, o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	where, err := place(drv, l.NRanks, o.Devices)
+	where, err := place(drv, l.NRanks, &o)
 	if err != nil {
 		return nil, err
 	}

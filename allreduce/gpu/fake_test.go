@@ -186,22 +186,6 @@ func TestAverages(t *testing.T) {
 	}
 }
 
-func TestPlacement(t *testing.T) {
-	_, drv := newMachine(t, 2)
-	for name, c := range map[string]struct {
-		ranks   int
-		devices []int
-		want    string
-	}{
-		"a GPU too many": {2, []int{0, 2}, "GPU 2"}, "too few named": {3, []int{0}, "1 GPUs named for 3 ranks"},
-		"too many ranks": {17, make([]int, 17), "more than 16 ranks"},
-	} {
-		if _, err := place(drv, c.ranks, c.devices); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestDoesNotFit(t *testing.T) {
 	m, _ := newMachine(t, 1)
 	m.SMs = 8

@@ -26,6 +26,7 @@ type group struct {
 	job     Job
 	rank    int
 	cards   []card           // of all ranks
+	met     bool             // all are there, and each may have imported from others
 	imports map[int]cuda.Ptr // arenas of the ring neighbours
 	trouble string           // why LL128 is not safe, on any process
 }
@@ -51,29 +52,17 @@ func Join(l *allreduce.Layout, o Options, job Job, rank int) (*Executor, error) 
 		return nil, err
 	}
 	if o.NoP2P {
-		return nil, errors.New("one process per GPU needs peer access; without it, run all ranks in one process")
+		return nil, errNoP2P
 	}
-	drv, err := o.openDriver()
-	if err != nil {
-		return nil, err
+	if len(o.Devices) > 0 && len(o.Devices) != l.NRanks {
+		return nil, fmt.Errorf("%d GPUs named for %d ranks", len(o.Devices), l.NRanks)
 	}
-	ordinal := rank
-	if len(o.Devices) > 0 {
-		if len(o.Devices) != l.NRanks {
-			return nil, fmt.Errorf("%d GPUs named for %d ranks", len(o.Devices), l.NRanks)
-		}
-		ordinal = o.Devices[rank]
-	}
-	d, err := drv.Device(ordinal)
-	if err != nil {
-		return nil, fmt.Errorf("rank %d: %w", rank, err)
-	}
-	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks), local: []int{rank}}
+	e := &Executor{layout: l, opts: o, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks), local: []int{rank}}
 	if e.opts.Limit <= 0 {
 		e.opts.Limit = DefaultLimit
 	}
 	e.group = &group{job: job, rank: rank, imports: map[int]cuda.Ptr{}}
-	if err := e.join(d); err != nil {
+	if err := e.join(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -81,22 +70,29 @@ func Join(l *allreduce.Layout, o Options, job Job, rank int) (*Executor, error) 
 
 // join goes through the same exchanges on all processes. Where one fails before
 // an exchange it says so in it, and all end.
-func (e *Executor) join(d *cuda.Device) error {
+func (e *Executor) join() error {
 	g := e.group
-	mine := card{UUID: d.UUID, Ordinal: d.Ordinal}
-	failed := e.prepareJoin(d, &mine)
+	var mine card
+	failed := e.prepareJoin(&mine)
 	if failed != nil {
 		mine.Error = failed.Error()
 	}
 	if err := g.exchangeCards(mine); err != nil {
-		return errors.Join(failed, err)
+		if failed != nil {
+			return failed // the others hear of it
+		}
+		return err
 	}
+	g.met = true
 	mine.Error, mine.Trouble = "", ""
 	if failed = e.importNeighbours(&mine); failed != nil {
 		mine.Error = failed.Error()
 	}
 	if err := g.exchangeCards(mine); err != nil {
-		return errors.Join(failed, err)
+		if failed != nil {
+			return failed // the others hear of it
+		}
+		return err
 	}
 	for r, c := range g.cards {
 		if c.Trouble != "" {
@@ -106,13 +102,27 @@ func (e *Executor) join(d *cuda.Device) error {
 	return e.connectGroup()
 }
 
-func (e *Executor) prepareJoin(d *cuda.Device, mine *card) error {
-	dev, err := openDevice(d, []int{e.group.rank}, e.layout)
-	if err != nil {
+// prepareJoin opens this process's GPU and offers its memory.
+func (e *Executor) prepareJoin(mine *card) (err error) {
+	rank := e.group.rank
+	if e.driver, err = e.opts.openDriver(); err != nil {
 		return err
 	}
+	ordinal := rank
+	if len(e.opts.Devices) > 0 {
+		ordinal = e.opts.Devices[rank]
+	}
+	d, err := e.driver.Device(ordinal)
+	if err != nil {
+		return fmt.Errorf("rank %d: %w", rank, err)
+	}
+	mine.UUID, mine.Ordinal = d.UUID, d.Ordinal
+	dev, err := openDevice(d, []int{rank}, e.layout)
+	if err != nil {
+		return fmt.Errorf("GPU %d with rank %d: %w", ordinal, rank, err)
+	}
 	e.devices = []*device{dev}
-	e.seats[e.group.rank] = seat{dev, 0}
+	e.seats[rank] = seat{dev, 0}
 	if e.control, err = newControl(dev); err != nil {
 		return err
 	}
@@ -305,6 +315,9 @@ func (g *group) leave(d *device) error {
 		g.imports = nil
 		return errors.Join(errs...)
 	})
+	if !g.met {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(g.job.Context(), 5*time.Second)
 	defer cancel()
 	_, _ = g.job.Exchange(ctx, nil)

@@ -15,10 +15,13 @@ const DefaultLimit = 10 * time.Second
 // Options are the settings of an executor.
 type Options struct {
 	// Driver is the CUDA driver; nil opens it.
-	Driver *cuda.Driver
+	Driver *cuda.Driver `json:"-"`
 	// Devices is the GPU's ordinal for each rank. Empty: ranks take the GPUs in
 	// turn, neighbours in rank on one GPU where there are more ranks than GPUs.
 	Devices []int
+	// RanksPerGPU puts so many ranks on each GPU where Devices is empty; 0: as many
+	// as it takes to have all ranks on the GPUs that there are.
+	RanksPerGPU int
 	// Limit is how long one wait may last before a run counts as stuck; 0 means
 	// DefaultLimit.
 	Limit time.Duration
@@ -51,30 +54,56 @@ func (o *Options) openDriver() (*cuda.Driver, error) {
 	return drv, nil
 }
 
+// PlacementError says why ranks cannot be placed on the GPUs of this machine, and
+// how they could.
+type PlacementError struct{ Reason string }
+
+func (e *PlacementError) Error() string { return e.Reason }
+
+func misplaced(format string, args ...any) error {
+	return &PlacementError{fmt.Sprintf(format, args...)}
+}
+
+// spread names a GPU for each of n ranks, perGPU to each; 0: as many as it takes.
+func spread(n, perGPU, gpus int) ([]int, error) {
+	least := (n + gpus - 1) / gpus
+	switch {
+	case perGPU < 0:
+		return nil, misplaced("%d ranks per GPU: want at least 1", perGPU)
+	case perGPU == 0:
+		perGPU = least
+	case perGPU < least:
+		return nil, misplaced("%d ranks at %d per GPU need %d GPUs, this machine has %d: put %d on each, or take fewer ranks", n, perGPU, (n+perGPU-1)/perGPU, gpus, least)
+	}
+	list := make([]int, n)
+	for r := range list {
+		list[r] = r / perGPU
+	}
+	return list, nil
+}
+
 // place gives each of n ranks a GPU.
-func place(drv *cuda.Driver, n int, wanted []int) ([]*cuda.Device, error) {
-	gpus := len(drv.Devices())
+func place(drv *cuda.Driver, n int, o *Options) (list []*cuda.Device, err error) {
+	wanted := o.Devices
 	if len(wanted) == 0 {
-		perGPU := (n + gpus - 1) / gpus
-		for r := range n {
-			wanted = append(wanted, r/perGPU)
+		if wanted, err = spread(n, o.RanksPerGPU, len(drv.Devices())); err != nil {
+			return nil, err
 		}
 	}
 	if len(wanted) != n {
-		return nil, fmt.Errorf("%d GPUs named for %d ranks", len(wanted), n)
+		return nil, misplaced("%d GPUs named for %d ranks", len(wanted), n)
 	}
 	count := map[int]int{}
-	var list []*cuda.Device
 	for rank, ordinal := range wanted {
 		d, err := drv.Device(ordinal)
 		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", rank, err)
 		}
 		if d.Major < 7 {
-			return nil, fmt.Errorf("rank %d: GPU %d (%s) has compute capability %d.%d, the kernels need 7.0", rank, ordinal, d.Name, d.Major, d.Minor)
+			return nil, misplaced("rank %d: GPU %d (%s) has compute capability %d.%d, the kernels need 7.0", rank, ordinal, d.Name, d.Major, d.Minor)
 		}
 		if count[ordinal]++; count[ordinal] > maxLocalRanks {
-			return nil, fmt.Errorf("rank %d: GPU %d would hold more than %d ranks, use more GPUs", rank, ordinal, maxLocalRanks)
+			return nil, misplaced("rank %d: GPU %d would hold more than %d ranks: use more GPUs, or fewer ranks", rank, ordinal, maxLocalRanks)
 		}
 		list = append(list, d)
 	}

@@ -21,7 +21,8 @@ import (
 
 // The test program is its own child: one process for each GPU.
 func TestMain(m *testing.M) {
-	started, err := launch.Child(map[string]launch.Worker{"check": checkInProcess, "die": dieInProcess})
+	started, err := launch.Child(map[string]launch.Worker{"check": checkInProcess, "die": dieInProcess,
+		gpu.Worker: gpu.Serve, "fake": serveFake, "fake without memory": serveFake})
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)

@@ -12,7 +12,7 @@ type Rank struct {
 	Number, Size int
 	Worker       string     // what it was started for; empty where it joined
 	Setup        []byte     // what the parent gave to all
-	Files        []*os.File // what the parent shared with all
+	Files        []*os.File // what the parent shared with all, and then this rank's own
 
 	link   *link
 	parts  chan frame

@@ -31,6 +31,7 @@ type Options struct {
 	Worker string     // which of the child's workers they run
 	Setup  []byte     // given to each
 	Files  []*os.File // shared with each; they stay open here
+	Own    []*os.File // one for each rank alone, behind the shared ones; they stay open here
 	Stderr io.Writer  // where their messages go; nil: nowhere
 	// Program and Args are what is started; this very program, without
 	// arguments, if empty.
@@ -62,6 +63,9 @@ type greeting struct {
 func Start(o Options) (*Job, error) {
 	if o.N < 1 {
 		return nil, fmt.Errorf("start %d processes: want at least 1", o.N)
+	}
+	if len(o.Own) > 0 && len(o.Own) != o.N {
+		return nil, fmt.Errorf("start %d processes: %d files of their own", o.N, len(o.Own))
 	}
 	if o.Program == "" {
 		self, err := os.Executable()
@@ -131,7 +135,11 @@ func startOne(o *Options, rank int) (*process, *link, error) {
 	g, err := json.Marshal(greeting{rank, o.N, o.Worker, o.Setup})
 	l := &link{conn: ours}
 	if err == nil {
-		err = l.send(frame{kind: hello, rank: rank, payload: g, files: o.Files})
+		files := slices.Clone(o.Files)
+		if len(o.Own) > 0 {
+			files = append(files, o.Own[rank])
+		}
+		err = l.send(frame{kind: hello, rank: rank, payload: g, files: files})
 	}
 	if err != nil {
 		ours.Close()

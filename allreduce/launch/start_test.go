@@ -34,6 +34,10 @@ func exchange(r *Rank) error {
 	if err != nil || string(shared) != "from the parent" || string(r.Setup) != "setup" {
 		return fmt.Errorf("file %q, setup %q: %v", shared, r.Setup, err)
 	}
+	own, err := io.ReadAll(io.NewSectionReader(r.Files[1], 0, 100))
+	if want := fmt.Sprintf("for rank %d", r.Number); err != nil || string(own) != want || len(r.Files) != 2 {
+		return fmt.Errorf("its own of %d files is %q, want %q: %v", len(r.Files), own, want, err)
+	}
 	for round := range 3 {
 		f, err := Memory(16)
 		if err != nil {
@@ -140,11 +144,22 @@ func (j *Job) finished(t *testing.T, within time.Duration) {
 func TestExchange(t *testing.T) {
 	for _, n := range []int{1, 2, 5} {
 		var said bytes.Buffer
-		j := start(t, Options{N: n, Worker: "exchange", Setup: []byte("setup"), Files: []*os.File{sharedFile(t, "from the parent")}, Stderr: &said})
+		var own []*os.File
+		for rank := range n {
+			own = append(own, sharedFile(t, fmt.Sprintf("for rank %d", rank)))
+		}
+		j := start(t, Options{N: n, Worker: "exchange", Setup: []byte("setup"), Files: []*os.File{sharedFile(t, "from the parent")}, Own: own, Stderr: &said})
 		j.finished(t, 30*time.Second)
 		if err := j.Lost(); err != nil || said.Len() > 0 {
 			t.Errorf("%d ranks: %v %s", n, err, said.String())
 		}
+	}
+}
+
+// Files of their own for some ranks only are a mistake.
+func TestTooFewFilesOfTheirOwn(t *testing.T) {
+	if _, err := Start(Options{N: 2, Worker: "wait", Own: []*os.File{sharedFile(t, "one")}}); err == nil || !strings.Contains(err.Error(), "1 files of their own") {
+		t.Errorf("got %v", err)
 	}
 }
 
