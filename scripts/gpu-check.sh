@@ -25,7 +25,7 @@ cli() {
   shift 3
   local begin=$SECONDS got
   { echo "\$ ringtopo $*"; timeout -k 5 "$limit" "$bin/ringtopo" "$@"; got=$?; echo "exit $got"; echo; } >>"$out/$name.log" 2>&1
-  echo "$name: ringtopo $1 $2 $3 $4 $5 $6 $7 $8: exit $got, want $code, after $((SECONDS - begin)) s"
+  echo "$name: ringtopo $*: exit $got, want $code, after $((SECONDS - begin)) s"
 }
 
 for p in "$@"; do
