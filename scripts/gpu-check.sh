@@ -55,13 +55,18 @@ for p in "$@"; do
       part variants 60 'TestSweep' RINGTOPO_SWEEP=simple BIN="$(basename "$b")"
     done
     ;;
-  compare) # with NCCL in the same process; RINGTOPO_NCCL is its library
-    for how in ${RINGTOPO_HOW:-graph graph,inplace stream graph,bfloat16 graph,float16}; do
-      short=
-      [ "$how" = graph ] || short=-test.short
-      begin=$SECONDS
-      (cd allreduce/nccl && RINGTOPO_COMPARE=$how timeout -k 5 60 "$bin/nccl.test" -test.v $short -test.timeout 55s -test.run 'TestCompare') >>"$out/compare.log" 2>&1
-      echo "compare $how: exit $? after $((SECONDS - begin)) s"
+  compare) # with NCCL in turn, by the program in DIR; RINGTOPO_NCCL is its library
+    lib=${RINGTOPO_NCCL:+--libnccl $RINGTOPO_NCCL}
+    compare() { # NAME SECONDS ARGS...
+      local name=$1 limit=$2 begin=$SECONDS
+      shift 2
+      timeout -k 5 "$limit" "$bin/ringtopo" bench --peer nccl $lib "$@" --out "$out/$name.json" 2>"$out/$name.txt"
+      echo "compare $name: exit $? after $((SECONDS - begin)) s"
+    }
+    compare best 100 --bytes 8:1GiB --how graph,stream
+    compare half 80 --bytes 8:1GiB:4 --dtype bfloat16,float16
+    for proto in LL LL128 Simple; do
+      compare "ring-$proto" 40 --bytes 1KiB:1GiB --algo ring --proto $proto --place out
     done
     ;;
   procs) part procs 90 'TestProcess' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;

@@ -104,11 +104,6 @@ func (s *stage) known(i int) bool {
 // warm runs every entry once: some make connections or load kernels then, which
 // must not happen while others are captured or timed.
 func (s *stage) warm(ctx context.Context) error {
-	for _, t := range s.trials {
-		if err := t.Fill(); err != nil {
-			return err
-		}
-	}
 	for i := range s.match.Entries {
 		if err := s.run(ctx, i); err != nil {
 			return err

@@ -219,7 +219,7 @@ func (ar *arena) choose(s bench.Setting) (chosen, *allreduce.Plan, error) {
 	}
 	c := choose(sel, ar.ex, s.Bytes, force)
 	c.Symmetric = c.Symmetric && ar.symmetric != nil
-	l, err := planOne(ar.planner, c.Force, s)
+	l, err := ar.machine.fitted(ar.ex, ar.planner, c.Force, s)
 	if err != nil {
 		return c, nil, err
 	}

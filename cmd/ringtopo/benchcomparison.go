@@ -22,6 +22,9 @@ func (c *benchCommand) comparison() (p *comparison, err error) {
 	if c.turns.peer != "nccl" {
 		return nil, usage("--peer %s: want nccl", c.turns.peer)
 	}
+	if e := c.engine.engine; e != engineAuto && e != "gpu" {
+		return nil, usage("--engine %s: --peer compares our engine on GPUs with NCCL", e)
+	}
 	p = &comparison{minRatio: c.turns.minRatio}
 	if !(p.minRatio >= 0) { // nor NaN
 		return nil, usage("--min-ratio %v: want a ratio such as 1.3, or 0 for none", p.minRatio)

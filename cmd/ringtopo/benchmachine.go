@@ -105,7 +105,7 @@ func (m *benchMachine) comm(s bench.Setting) (*connect.Comm, error) {
 }
 
 // planner sets up what decides a setting's plan.
-func (m *benchMachine) planner(s bench.Setting) (*plan.Planner, plan.Force, error) {
+func (m *benchMachine) planner(s bench.Setting, opts ...plan.Option) (*plan.Planner, plan.Force, error) {
 	comm, err := m.comm(s)
 	if err != nil {
 		return nil, plan.Force{}, err
@@ -123,7 +123,7 @@ func (m *benchMachine) planner(s bench.Setting) (*plan.Planner, plan.Force, erro
 	if s.Threads > 0 {
 		settings.Threads, settings.LL128Threads = s.Threads, s.Threads
 	}
-	p, err := plan.New(comm, settings)
+	p, err := plan.New(comm, settings, opts...)
 	if err != nil {
 		return nil, force, &bench.SkipError{Reason: err.Error()}
 	}
@@ -162,6 +162,27 @@ func planOne(p *plan.Planner, force plan.Force, s bench.Setting) (*plan.Launch, 
 	return launches[0], nil
 }
 
+// fitted plans a setting's one message for an executor, on fewer channels where
+// the blocks of all do not fit.
+func (m *benchMachine) fitted(ex allreduce.Executor, p *plan.Planner, force plan.Force, s bench.Setting) (*plan.Launch, error) {
+	l, err := planOne(p, force, s)
+	if err != nil {
+		return nil, err
+	}
+	list, note, err := fitChannels(ex, l.Plan)
+	if err != nil || note == "" {
+		return l, err
+	}
+	if p, _, err = m.planner(s, plan.OnChannels(list)); err != nil {
+		return nil, err
+	}
+	if l, err = planOne(p, force, s); err != nil {
+		return nil, err
+	}
+	l.Plan.Layout = ex.Layout() // alike, but its own
+	return l, nil
+}
+
 // Open sets up executor, buffers and data, and checks one run to the bit.
 func (m *benchMachine) Open(ctx context.Context, s bench.Setting) (_ bench.Session, err error) {
 	p, force, err := m.planner(s)
@@ -182,7 +203,7 @@ func (m *benchMachine) Open(ctx context.Context, s bench.Setting) (_ bench.Sessi
 		sel = best.For(classOf(b.ex), m.tables)
 	}
 	b.chosen = choose(sel, b.ex, s.Bytes, force)
-	l, err := planOne(p, b.chosen.Force, s)
+	l, err := m.fitted(b.ex, p, b.chosen.Force, s)
 	if err != nil {
 		return nil, err
 	}

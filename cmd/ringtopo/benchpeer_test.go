@@ -106,7 +106,7 @@ func contestWith(t *testing.T, ar *arena, change func(*benchCommand)) (out, errs
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{out: &stdout, err: &stderr, ctx: context.Background()}
-	c := &benchCommand{machine: &machineFlags{machines: []string{"auto"}}, bytes: "1KiB:4KiB", algo: "best", proto: "auto", dtype: "float32", op: "sum", buffsize: "4MiB",
+	c := &benchCommand{machine: &machineFlags{machines: []string{"auto"}}, engine: &engineFlags{engine: engineAuto}, bytes: "1KiB:4KiB", algo: "best", proto: "auto", dtype: "float32", op: "sum", buffsize: "4MiB",
 		out: &output{formats: []string{"table", "csv", "json", "svg"}}, turns: turnFlags{peer: "nccl", how: "graph,stream", place: "both", rounds: 2}}
 	if change != nil {
 		change(c)
@@ -266,7 +266,7 @@ func TestPeerEnds(t *testing.T) {
 		}
 		var stdout, stderr bytes.Buffer
 		a := &app{out: &stdout, err: &stderr, ctx: ctx}
-		c := &benchCommand{machine: &machineFlags{}, bytes: "1KiB:1MiB", algo: "best", proto: "auto", dtype: "float32", op: "sum", buffsize: "4MiB",
+		c := &benchCommand{machine: &machineFlags{}, engine: &engineFlags{engine: engineAuto}, bytes: "1KiB:1MiB", algo: "best", proto: "auto", dtype: "float32", op: "sum", buffsize: "4MiB",
 			out: &output{formats: []string{"table", "json"}, format: "json"}, turns: turnFlags{peer: "nccl", how: "graph", place: "out", rounds: 3}}
 		p, err := c.comparison()
 		if err != nil {

@@ -49,6 +49,9 @@ func (a *app) benchTune(cmd *cobra.Command, c *benchCommand) error {
 	if err != nil {
 		return err
 	}
+	if e.name == "host" && cmd.Flags().Changed("how") {
+		return usage("--how %s: on the CPU every run is awaited", c.turns.how)
+	}
 	if !cmd.Flags().Changed("bytes") {
 		c.bytes = map[string]string{"host": "1KiB:16MiB:4"}[e.name]
 		c.bytes = orWord(c.bytes, "1KiB:256MiB:4")
@@ -168,7 +171,7 @@ func (ar *arena) try(ctx context.Context, s bench.Setting, how contest.How, rule
 		if c.Engine == best.Ours {
 			force.Algo, force.Proto = &c.Algo, &c.Proto
 		}
-		l, err := planOne(ar.planner, force, s)
+		l, err := ar.machine.fitted(ar.ex, ar.planner, force, s)
 		if err != nil {
 			var skip *bench.SkipError
 			if errors.As(err, &skip) {

@@ -37,6 +37,9 @@ func classOf(ex allreduce.Executor) best.Class {
 		h := g.Hardware()
 		return best.Class{Engine: g.Name(), Device: h.Device, Devices: h.Devices, Ranks: g.Layout().NRanks, Link: best.Link(h.Link)}
 	}
+	if ex.Name() != "host" { // what GPUs do in several processes, or NCCL, has no tables
+		return best.Class{Engine: ex.Name(), Ranks: ex.Layout().NRanks}
+	}
 	h := thisHost()
 	return best.Class{Engine: ex.Name(), Device: h.CPU, Devices: h.CPUs, Ranks: ex.Layout().NRanks, Link: best.Memory}
 }
