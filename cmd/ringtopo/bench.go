@@ -105,11 +105,14 @@ comes from. A table that other users could write to is refused.`,
 
 func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	kind, err := c.turns.kind(cmd)
+	if err == nil {
+		err = c.checkBest(cmd)
+	}
 	switch {
 	case err != nil:
 		return err
 	case kind == "peer":
-		return a.benchPeer(cmd, c)
+		return a.benchPeer(c)
 	case kind == "tune":
 		return a.benchTune(cmd, c)
 	case c.list:

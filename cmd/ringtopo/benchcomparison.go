@@ -32,9 +32,6 @@ func (c *benchCommand) comparison() (p *comparison, err error) {
 	if p.format, err = c.out.resolve(); err != nil {
 		return nil, err
 	}
-	if p.format == "svg" || p.format == "png" {
-		return nil, usage("-o %s: --peer writes table, csv or json", p.format)
-	}
 	if p.hows, err = c.turns.hows(); err != nil {
 		return nil, err
 	}

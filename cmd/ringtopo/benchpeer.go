@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/contest"
@@ -18,10 +16,7 @@ import (
 )
 
 // benchPeer compares with NCCL.
-func (a *app) benchPeer(cmd *cobra.Command, c *benchCommand) error {
-	if !cmd.Flags().Changed("algo") {
-		c.algo = bench.Best
-	}
+func (a *app) benchPeer(c *benchCommand) error {
 	p, err := c.comparison()
 	if err != nil {
 		return err

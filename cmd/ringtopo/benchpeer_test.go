@@ -228,6 +228,9 @@ func TestPeerFiles(t *testing.T) {
 	if err != nil || len(rows) != 13 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
+	if out, _, err = contestWith(t, ar, func(c *benchCommand) { c.out.format = "svg" }); err != nil || !strings.Contains(out, "<svg") {
+		t.Errorf("no picture: %v", err)
+	}
 }
 
 func TestPeerEnds(t *testing.T) {

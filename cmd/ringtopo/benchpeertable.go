@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ringtopo/ringtopo/allreduce/bench"
+	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
 	"github.com/ringtopo/ringtopo/allreduce/contest"
 	"github.com/ringtopo/ringtopo/allreduce/gpu"
 )
@@ -19,6 +20,8 @@ func writePeer(w io.Writer, r *contest.Report, format string) error {
 		return encode(w, "json", r)
 	case "csv":
 		return contest.WriteCSV(w, r)
+	case "svg", "png":
+		return chart.Peer(w, r, format)
 	}
 	if _, err := io.WriteString(w, peerHead(r)); err != nil {
 		return err

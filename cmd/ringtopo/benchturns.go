@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/contest"
 )
 
@@ -54,6 +55,19 @@ func (t *turnFlags) kind(cmd *cobra.Command) (string, error) {
 		}
 	}
 	return kind, nil
+}
+
+// checkBest takes the best choice where --peer is not told another, and refuses
+// it with a protocol: it has its own.
+func (c *benchCommand) checkBest(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if c.turns.peer != "" && !given("algo") && !given("proto") {
+		c.algo = bench.Best
+	}
+	if strings.EqualFold(c.algo, bench.Best) && given("proto") {
+		return usage("--proto %s: the best choice has its own protocol; name an algorithm with --algo", c.proto)
+	}
+	return nil
 }
 
 // rules are how carefully is measured.
