@@ -23,6 +23,7 @@ type engineFlags struct {
 	engine string
 	procs  bool
 	noP2P  bool
+	perGPU int
 	nccl   string
 	limit  time.Duration
 	inject string
@@ -35,8 +36,9 @@ func (a *app) addEngineFlags(cmd *cobra.Command) *engineFlags {
 	f := &engineFlags{engines: engines()}
 	fl := cmd.Flags()
 	fl.StringVar(&f.engine, "engine", engineAuto, "what moves the data: "+strings.Join(append([]string{engineAuto}, engineNames()...), ", "))
-	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory")
+	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory; on GPUs each has a GPU of its own")
 	fl.BoolVar(&f.noP2P, "no-p2p", false, "on GPUs: go through the host's memory, as without peer access")
+	fl.IntVar(&f.perGPU, "ranks-per-gpu", 0, "on GPUs: so many ranks on each (default as many as all GPUs need to hold them)")
 	fl.StringVar(&f.nccl, "libnccl", "", "NCCL's library for --engine nccl (default the loader's libnccl.so.2)")
 	fl.DurationVar(&f.limit, "limit", host.DefaultLimit, "how long nothing may move before a run counts as stuck")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(append([]string{engineAuto}, engineNames()...), cobra.ShellCompDirectiveNoFileComp))
@@ -58,6 +60,7 @@ type engine struct {
 type engineOptions struct {
 	procs   bool
 	noP2P   bool
+	perGPU  int
 	nccl    string
 	limit   time.Duration
 	fault   allreduce.Fault
@@ -83,6 +86,9 @@ func engineNames() []string {
 }
 
 func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+	if o.perGPU > 0 {
+		return nil, usage("--ranks-per-gpu %d: on this host's CPU ranks have no GPUs; it goes with --engine gpu", o.perGPU)
+	}
 	opt := host.Options{Limit: o.limit, Fault: o.fault}
 	if o.procs {
 		return host.NewProcs(l, opt, a.err)
@@ -91,11 +97,16 @@ func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor,
 }
 
 func openGPU(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
-	if o.procs {
-		return nil, usage("--procs goes with --engine host: all GPUs of a machine are driven from one process")
+	if o.perGPU > 1 && (o.devices != nil || o.procs) {
+		return nil, usage("--ranks-per-gpu %d: with -m auto, and with --procs, every rank has a GPU of its own; to share GPUs name a machine (-m) and leave out --procs", o.perGPU)
 	}
-	ex, err := gpu.New(l, gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices, NoP2P: o.noP2P})
-	if err != nil {
+	opt := gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices, RanksPerGPU: o.perGPU, NoP2P: o.noP2P}
+	ex, err := startGPU(a, l, opt, o.procs)
+	var place *gpu.PlacementError
+	switch {
+	case errors.As(err, &place):
+		return nil, &codedError{exitUsage, err}
+	case err != nil:
 		return nil, err
 	}
 	for _, n := range ex.Notes() {
@@ -104,9 +115,30 @@ func openGPU(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, 
 	return ex, nil
 }
 
+// gpuExecutor is an executor on GPUs, in one process or several.
+type gpuExecutor interface {
+	allreduce.Executor
+	Notes() []string
+}
+
+func startGPU(a *app, l *allreduce.Layout, o gpu.Options, procs bool) (gpuExecutor, error) {
+	if procs {
+		p, err := gpu.NewProcs(l, o, a.err)
+		if err != nil {
+			return nil, err // no nil of a type
+		}
+		return p, nil
+	}
+	ex, err := gpu.New(l, o)
+	if err != nil {
+		return nil, err
+	}
+	return ex, nil
+}
+
 func openNCCL(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
-	if o.procs || o.fault.Kind != allreduce.NoFault {
-		return nil, usage("--procs and --inject do not go with --engine nccl")
+	if o.procs || o.perGPU > 1 || o.fault.Kind != allreduce.NoFault {
+		return nil, usage("--procs, --ranks-per-gpu and --inject do not go with --engine nccl")
 	}
 	api, err := nccl.Open(o.nccl)
 	if err != nil {
@@ -143,6 +175,9 @@ func (f *engineFlags) choose(m *machineFlags) (engine, error) {
 	if f.limit <= 0 {
 		return engine{}, usage("--limit %v: want a time above 0", f.limit)
 	}
+	if f.perGPU < 0 {
+		return engine{}, usage("--ranks-per-gpu %d: want at least 1, or 0 for what fits", f.perGPU)
+	}
 	here := slices.Equal(m.machines, []string{job.Auto})
 	for _, e := range f.engines {
 		switch {
@@ -151,7 +186,7 @@ func (f *engineFlags) choose(m *machineFlags) (engine, error) {
 				return engine{}, &codedError{exitNoGPU, err}
 			}
 			return e, nil
-		case f.engine == engineAuto && (here && !f.procs || e.name == "host"):
+		case f.engine == engineAuto && (here || e.name == "host"):
 			if err := e.usable(f); err == nil {
 				return e, nil
 			} else if !errors.Is(err, allreduce.ErrNoDevice) {
@@ -162,9 +197,19 @@ func (f *engineFlags) choose(m *machineFlags) (engine, error) {
 	return engine{}, usage("--engine %s: want one of %s, %s", f.engine, engineAuto, strings.Join(engineNames(), ", "))
 }
 
+// stillRuns adds to the news that this machine cannot be probed that its GPUs can
+// be used all the same, where they were asked for.
+func (f *engineFlags) stillRuns(err error) error {
+	var coded *codedError
+	if f.engine != "gpu" || !errors.As(err, &coded) || coded.code != exitNoGPU {
+		return err
+	}
+	return &codedError{exitNoGPU, fmt.Errorf("%w\nWith -m, --engine gpu proves that machine's rings on the GPUs here, in a build without cgo, too", err)}
+}
+
 // options understands the flags.
 func (f *engineFlags) options() (o engineOptions, err error) {
-	o = engineOptions{procs: f.procs, noP2P: f.noP2P, nccl: f.nccl, limit: f.limit}
+	o = engineOptions{procs: f.procs, noP2P: f.noP2P, perGPU: f.perGPU, nccl: f.nccl, limit: f.limit}
 	if f.inject != "" {
 		o.fault, err = parseFault(f.inject)
 	}

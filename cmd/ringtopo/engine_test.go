@@ -96,3 +96,16 @@ func TestLeavesOut(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What cannot be about ranks on GPUs is told before any GPU is asked.
+func TestRanksOnGPUs(t *testing.T) {
+	for name, o := range map[string]engineOptions{
+		"on the GPUs of -m auto": {perGPU: 2, devices: []int{0, 1}}, "as processes": {perGPU: 2, procs: true},
+	} {
+		_, err := openGPU(&app{err: io.Discard}, nil, o)
+		var coded *codedError
+		if !errors.As(err, &coded) || coded.code != exitUsage || !strings.Contains(err.Error(), "name a machine (-m) and leave out --procs") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -160,7 +160,7 @@ func (a *app) validated(c *validateCommand, v *validator) (*connect.Comm, error)
 		}
 		var err error
 		if j, err = a.newJob(c.machine); err != nil {
-			return nil, err
+			return nil, c.engine.stillRuns(err)
 		}
 	}
 	if j != nil && slices.Equal(c.machine.machines, []string{job.Auto}) {

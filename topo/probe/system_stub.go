@@ -12,7 +12,7 @@ type noNVML struct{}
 
 // Devices implements NVML.
 func (noNVML) Devices() ([]Device, error) {
-	return nil, fmt.Errorf("%w: this program was built without cgo, or not for Linux, and cannot ask the driver", ErrNoGPU)
+	return nil, fmt.Errorf("%w: this program was built without cgo, or not for Linux, and cannot ask the driver what the machine is; take a build for Linux with CGO_ENABLED=1", ErrNoGPU)
 }
 
 func ncclVersion(string) int { return 0 }
