@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -129,11 +130,12 @@ func number(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100+0, 'f', -1, 64) // +0 makes -0 plain
 }
 
-// quote makes a DOT string. Backslashes would start Graphviz's own escapes.
+// quote makes a DOT string. Backslashes would start Graphviz's own escapes, and
+// ampersands those of HTML.
 func quote(s string) string { return `"` + escape(s) + `"` }
 
 func escape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable(s))
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;").Replace(printable(s))
 }
 
 // htmlLabel makes a label whose lines have their own size and weight. A line
@@ -183,10 +185,11 @@ func plainLabel(lines []line) string {
 	return `"` + strings.Join(texts, `\n`) + `"`
 }
 
-// printable replaces what no label can hold.
+// printable replaces what no label can hold, or what would turn the text around
+// it.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == 0xfffd {
+		if !unicode.IsGraphic(r) || r == unicode.ReplacementChar {
 			return '?'
 		}
 		return r

@@ -57,6 +57,7 @@ func (l *layout) measure() {
 		text = max(text, b.textWidth()+textMargin)
 	}
 	l.networkH = pack(l.network)
+	l.heightenNICs()
 	for _, p := range l.hosts {
 		// Columns are alike, but for those that riders make wider.
 		common := l.m.minColumn

@@ -108,10 +108,26 @@ func (l *layout) emitNetRoad(p *hostPlan, s *nicSlot) {
 	})
 }
 
+// Where wires leave a NIC's right edge.
+const (
+	exitMargin = 4.  // from its corners
+	exitShare  = 0.4 // height over the width of the slots: 2.4 for a rider
+)
+
+// heightenNICs makes the NICs so high that no two wires leave one over each
+// other.
+func (l *layout) heightenNICs() {
+	for _, p := range l.hosts {
+		for _, slot := range p.nics {
+			l.m.nicH = max(l.m.nicH, math.Ceil(2*exitMargin+exitShare*slot.port.width()))
+		}
+	}
+}
+
 // netExit is the height at which the wire in a slot of the gutter leaves the
 // NIC: the further right the slot, the higher, so that none cross.
 func (l *layout) netExit(s *nicSlot, x float64) float64 {
 	area := l.nicArea(s)
 	share := (x - s.port.left) / math.Max(s.port.width(), 1)
-	return area.bottom() - 4 - share*(area.h-8)
+	return area.bottom() - exitMargin - share*(area.h-2*exitMargin)
 }

@@ -16,8 +16,7 @@ type peerRider struct {
 // Places of the links between PCI switches.
 const (
 	peerDrop  = 6. // below the switches
-	peerInset = 3. // from the switches' near ends
-	peerPitch = 6. // between riders
+	peerPitch = climbPitch
 )
 
 // peerRidersH is the room that the riders of any host need below a switch.
@@ -64,7 +63,7 @@ func (l *layout) emitPeers(p *hostPlan) {
 			l.peers = true
 			l.add(wire{
 				from: p.id(a.node), to: p.id(b.node), color: l.linkInk(), width: riderWidth, dash: dotted,
-				parts: [][]point{peerWay(a, b, 0)}, tip: fmt.Sprintf("%s %s: joined on the board", a.node, b.node),
+				parts: [][]point{l.peerWay(a, b, 0)}, tip: fmt.Sprintf("%s %s: joined on the board", a.node, b.node),
 			})
 			l.emitPeerRiders(p, a, b)
 		}
@@ -81,15 +80,17 @@ func (l *layout) emitPeerRiders(p *hostPlan, a, b *branch) {
 	for i, r := range p.onPeers {
 		r.forward = r.from == a.node
 		if r.forward && r.to == b.node || r.from == b.node && r.to == a.node {
-			l.addRider(r.rider, p.id(a.node), p.id(b.node), [][]point{peerWay(a, b, i+1)}, point{})
+			l.addRider(r.rider, p.id(a.node), p.id(b.node), [][]point{l.peerWay(a, b, i+1)}, point{})
 		}
 	}
 }
 
-// peerWay leads from the right end of a to the left end of b, as the n-th.
-func peerWay(a, b *branch, n int) []point {
+// peerWay leads from the right end of a to the left end of b, as the n-th: half
+// way between the lines that climb there.
+func (l *layout) peerWay(a, b *branch, n int) []point {
 	out := peerPitch * float64(n)
+	end := l.m.pciInset - climbPitch/2 + out
 	y := max(a.area.bottom(), b.area.bottom()) + peerDrop + out
-	from, to := a.area.right()-peerInset-out, b.area.x+peerInset+out
+	from, to := a.area.right()-end, b.area.x+end
 	return []point{{from, a.area.bottom()}, {from, y}, {to, y}, {to, b.area.bottom()}}
 }
