@@ -77,6 +77,25 @@ func choose(sel *best.Selector, ex allreduce.Executor, bytes int64, force plan.F
 	return c
 }
 
+// decide says how a step's message is run. NCCL, should a table name it, proves
+// nothing of ours.
+func (v *validator) decide(force plan.Force, s *step) plan.Force {
+	if !s.flags.best() {
+		return choose(nil, v.ex, s.task.Bytes(), force).Force
+	}
+	c := choose(best.For(classOf(v.ex), v.tables), v.ex, s.task.Bytes(), force)
+	switch {
+	case c.Engine == best.NCCL:
+		v.remark("%s: the best is %s (%s): instead of it what NCCL's model chooses of ours was run", sizeText(s.task.Bytes()), c.Choice, c.From)
+		return choose(nil, v.ex, s.task.Bytes(), force).Force
+	case c.From.Kind == best.FromModel:
+		v.remark("nothing is known to be the best here: NCCL's model chose")
+	default:
+		v.remark("%s is the best choice (%s)", c.Choice, c.From)
+	}
+	return c.Force
+}
+
 // tuning is the launch that a choice asks for.
 func tuning(c best.Choice) gpu.DirectTuning {
 	return gpu.DirectTuning{Blocks: c.Blocks, Threads: c.Threads, Pieces: c.Pieces}

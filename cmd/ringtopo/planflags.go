@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/connect"
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
@@ -26,6 +27,8 @@ type planFlags struct {
 
 	settings plan.Settings
 	given    func(flag string) bool
+	// mayBest lets best stand for an algorithm, where data moves.
+	mayBest bool
 }
 
 // addPlanFlags gives a command the flags; def is the default of --bytes.
@@ -85,8 +88,14 @@ func (f *planFlags) planner(c *connect.Comm) (*plan.Planner, plan.Force, error) 
 	return p, force, nil
 }
 
+// best says that the best choice is asked for, instead of NCCL's.
+func (f *planFlags) best() bool { return f.mayBest && strings.EqualFold(f.algo, bench.Best) }
+
 func (f *planFlags) force() (force plan.Force, err error) {
-	if f.algo != "" {
+	if f.best() && f.proto != "" {
+		return force, usage("--proto %s: the best choice has its own protocol; name an algorithm with --algo", f.proto)
+	}
+	if f.algo != "" && !f.best() {
 		a, err := allreduce.ParseAlgo(f.algo)
 		if err != nil {
 			return force, usage("--algo: %v", err)

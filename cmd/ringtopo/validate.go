@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/allreduce/schedule"
 	"github.com/ringtopo/ringtopo/connect"
@@ -27,6 +28,7 @@ type validateCommand struct {
 	minBusBW float64
 	rounds   int
 	stress   bool
+	tuning   string
 }
 
 func (a *app) newValidate() *cobra.Command {
@@ -51,6 +53,9 @@ executor a defect, to see that it is caught: dropped-chunk, swapped-neighbour,
 stale-flag, stopped-rank, killed-process (with --procs), each with the place behind
 a colon, as in stale-flag:rank=1,channel=0,step=2.
 
+--algo best proves what ringtopo bench found, or knows, to be the best choice for
+each message on such a machine, all channels together.
+
 Exit code 1: wrong data, a run that stuck, or less than --min-busbw on all channels
 together.`,
 		Example: `  ringtopo validate -m v100x4
@@ -71,6 +76,8 @@ together.`,
 func (a *app) addValidateFlags(cmd *cobra.Command, c *validateCommand) {
 	c.machine = a.addMachineFlags(cmd)
 	c.plan = a.addPlanFlags(cmd, c.machine, "4MiB") // on GPUs more
+	c.plan.mayBest = true
+	cmd.Flags().StringVar(&c.tuning, "tuning", "", "tables for --algo best (default tuning.json in the user's settings)")
 	c.engine = a.addEngineFlags(cmd)
 	c.out = a.addOutput(cmd, "table", "json", "yaml", "csv", "markdown")
 	fl := cmd.Flags()
@@ -130,6 +137,9 @@ func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	}
 	v := &validator{app: a, command: c, sweep: sweep, options: opt, bar: a.newProgress()}
 	v.report = allreduce.Report{Schema: allreduce.ReportSchema, Machine: c.machine.machines, OK: true}
+	if v.tables, err = openTuning(c.tuning); err != nil {
+		return nil, err
+	}
 	if v.comm, err = a.validated(c, v); err != nil {
 		return nil, err
 	}
@@ -214,7 +224,7 @@ func (c *validateCommand) sweep() ([]variant, error) {
 func (v variant) trouble(ex allreduce.Executor) error {
 	algo, protos := allreduce.Ring, allreduce.Protos()
 	var err error
-	if v.algo != "" {
+	if v.algo != "" && !strings.EqualFold(v.algo, bench.Best) { // there is always something best
 		if algo, err = allreduce.ParseAlgo(v.algo); err != nil {
 			return err
 		}

@@ -25,8 +25,7 @@ func (v *validator) prove(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	force.Can = v.ex.Can
-	l, err := v.fitted(planner, force, s)
+	l, err := v.fitted(planner, v.decide(force, s), s)
 	if err != nil {
 		return err
 	}

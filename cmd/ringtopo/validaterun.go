@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/best"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
 	"github.com/ringtopo/ringtopo/connect"
 )
@@ -23,6 +24,7 @@ type validator struct {
 	rings   []provedRing
 	planner *plan.Planner
 	ex      allreduce.Executor
+	tables  *best.File // that --algo best goes by; nil: those that come along
 	bar     *progress
 
 	report   allreduce.Report
@@ -106,6 +108,9 @@ func (v *validator) all(ctx context.Context) error {
 	steps, err := v.steps()
 	if err != nil {
 		return err
+	}
+	if len(steps) == 0 {
+		return usage("nothing to prove: a single ring runs by --algo Ring, not by --algo %s", v.command.plan.algo)
 	}
 	defer v.bar.end()
 	for i := range steps {
