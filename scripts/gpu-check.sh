@@ -3,6 +3,7 @@
 #
 #   go test -c -o DIR/gpu.test ./allreduce/gpu
 #   CGO_ENABLED=1 go build -o DIR/ringtopo ./cmd/ringtopo
+#   CGO_ENABLED=0 go build -o DIR/ringtopo-nocgo ./cmd/ringtopo
 #   scripts/gpu-check.sh DIR OUT PART...
 #
 # Every part has a time limit of its own and leaves a log in OUT.
@@ -24,14 +25,16 @@ cli() {
   local name=$1 limit=$2 code=$3
   shift 3
   local begin=$SECONDS got
-  { echo "\$ ringtopo $*"; timeout -k 5 "$limit" "$bin/ringtopo" "$@"; got=$?; echo "exit $got"; echo; } >>"$out/$name.log" 2>&1
+  local program=ringtopo
+  [ "$name" = nocgo ] && program=ringtopo-nocgo
+  { echo "\$ $program $*"; timeout -k 5 "$limit" "$bin/$program" "$@"; got=$?; echo "exit $got"; echo; } >>"$out/$name.log" 2>&1
   echo "$name: ringtopo $*: exit $got, want $code, after $((SECONDS - begin)) s"
 }
 
 for p in "$@"; do
   case $p in
   system) { nvidia-smi; nvidia-smi topo -m; uname -a; } >"$out/system.log" 2>&1 ;;
-  startup) part startup 30 'TestStartup|TestPeers|TestMeasureHop|TestGeometry|TestTooManyBlocks' ;;
+  startup) part startup 90 'TestStartup|TestPeers|TestMeasureHop|TestGeometry|TestTooManyBlocks' ;;
   contract) part contract 60 'TestContract$' ;;
   placement) part placement 100 'TestContractOneGPU|TestContractStaged|TestContractThroughFIFOs' ;;
   faults) part faults 60 'TestFaults' ;;
@@ -68,6 +71,30 @@ for p in "$@"; do
     for proto in LL LL128 Simple; do
       compare "ring-$proto" 40 --bytes 1KiB:1GiB --algo ring --proto $proto --place out
     done
+    ;;
+  catch) # every fault on the command line, with several ranks on a GPU
+    for fault in dropped-chunk swapped-neighbour stale-flag stopped-rank; do
+      for proto in LL LL128 Simple; do
+        cli catch 20 1 validate --engine gpu -m v100x4 --bytes 4MiB --proto $proto --buffsize 64KiB --limit 500ms --inject $fault:rank=1,channel=3,step=2
+      done
+    done
+    ;;
+  perGPU)
+    cli perGPU 30 0 validate --engine gpu -m v100x4 --ranks-per-gpu 4 --bytes 1MiB --rounds 2
+    cli perGPU 30 2 validate --engine gpu -m dgx-1v --ranks-per-gpu 1 --bytes 1MiB
+    cli perGPU 30 2 validate --engine gpu -m dgx-2 --ranks-per-gpu 17 --bytes 1MiB
+    cli perGPU 30 0 validate --engine gpu -m dgx-2 --bytes 1MiB --proto Simple --rounds 1 --stress=false # fewer channels, with a note
+    ;;
+  nocgo) # a build without cgo has no probe, but runs kernels
+    cli nocgo 20 0 validate --engine gpu -m v100x4 --bytes 1MiB --rounds 1
+    cli nocgo 20 3 validate --engine gpu
+    ;;
+  procsCLI) # one process for each of two GPUs
+    cli procsCLI 40 0 validate --engine gpu --procs --proto LL,LL128,Simple
+    cli procsCLI 20 1 validate --engine gpu --procs --inject killed-process:rank=1
+    cli procsCLI 20 2 validate --engine gpu -m v100x4 --procs
+    cli procsCLI 40 0 bench --engine gpu --procs --bytes 1MiB:64MiB:64
+    nvidia-smi --query-gpu=memory.used --format=csv >>"$out/procsCLI.log"
     ;;
   procs) part procs 90 'TestProcess' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   nccl) (cd allreduce/nccl && timeout -k 5 60 "$bin/nccl.test" -test.v -test.run 'TestNCCL') >>"$out/nccl.log" 2>&1; echo "nccl: exit $?" ;;

@@ -54,21 +54,60 @@ func New(l *allreduce.Layout, o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks)}
-	if e.opts.Limit <= 0 {
-		e.opts.Limit = DefaultLimit
-	}
-	for r := range l.NRanks {
-		e.local = append(e.local, r)
-	}
+	e := prepared(l, o, drv)
 	if err := e.open(where); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
+// prepared is an executor with all ranks, before its GPUs are opened.
+func prepared(l *allreduce.Layout, o Options, drv *cuda.Driver) *Executor {
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks)}
+	for r := range l.NRanks {
+		e.local = append(e.local, r)
+	}
+	return e
+}
+
 // open starts the devices, each with all its ranks, and connects them.
 func (e *Executor) open(where []*cuda.Device) error {
+	for _, step := range e.steps(where) {
+		if err := step.do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step is a part of the way to an executor that is ready.
+type step struct {
+	name string
+	do   func() error
+}
+
+func (e *Executor) steps(where []*cuda.Device) []step {
+	return []step{
+		{"memory", func() error { return e.openDevices(where) }},
+		{"words that are shared with the host", func() (err error) {
+			e.control, err = newControl(e.devices[0])
+			return err
+		}},
+		{"peer access, proved", func() (err error) {
+			if e.reach, err = e.explore(); err == nil {
+				e.notes = append(e.notes, e.reach.notes...)
+			}
+			return err
+		}},
+		{"connections", e.connect},
+	}
+}
+
+// openDevices starts the GPUs that ranks are on, and allocates what ranks have.
+func (e *Executor) openDevices(where []*cuda.Device) error {
 	for _, d := range slices.Compact(slices.SortedFunc(slices.Values(where), byOrdinal)) {
 		var ranks []int
 		for r, at := range where {
@@ -85,15 +124,7 @@ func (e *Executor) open(where []*cuda.Device) error {
 			e.seats[r] = seat{g, i}
 		}
 	}
-	var err error
-	if e.control, err = newControl(e.devices[0]); err != nil {
-		return err
-	}
-	if e.reach, err = e.explore(); err != nil {
-		return err
-	}
-	e.notes = append(e.notes, e.reach.notes...)
-	return e.connect()
+	return nil
 }
 
 func byOrdinal(a, b *cuda.Device) int { return a.Ordinal - b.Ordinal }
