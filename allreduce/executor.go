@@ -85,6 +85,8 @@ type Block struct {
 	Grid    int `json:"grid"`
 	Threads int `json:"threads"`
 	Channel int `json:"channel"`
+	// SM is the multiprocessor it ran on.
+	SM int `json:"sm"`
 	// Took is from the block's start to its end, 0 where that was not measured.
 	Took time.Duration `json:"tookNs,omitempty"`
 }

@@ -196,7 +196,8 @@ func (e *Executor) Blocks() []allreduce.Block {
 		}
 		for _, r := range reports {
 			if r.ran != 0 && active[r.channel] {
-				list = append(list, allreduce.Block{Rank: int(r.rank), Index: int(r.block), Grid: int(r.grid), Threads: int(r.threads), Channel: int(r.channel), Took: time.Duration(r.took)})
+				list = append(list, allreduce.Block{Rank: int(r.rank), Index: int(r.block), Grid: int(r.grid), Threads: int(r.threads), Channel: int(r.channel),
+					SM: int(r.sm), Took: time.Duration(r.took)})
 			}
 		}
 	}

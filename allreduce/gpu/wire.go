@@ -57,7 +57,7 @@ type reportWire struct {
 	stuck, peer, protocol, _      uint32
 	want, seen, base              uint64
 	grid, block, threads, channel uint32
-	rank, _, ran, took            uint32
+	rank, sm, ran, took           uint32
 }
 
 // stateBytes is the size of a rank's State, which only kernels read.

@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "6c7b46a78193d940ba8a3074be882a64d9af5cea4574d392042aa970e6740c3b"
+const SourceSHA256 = "500d544428c4185092ec50bd9bba48c9d175a212871e2f98316b42951e323244"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

@@ -89,3 +89,41 @@ func TestNoFusedOrLocal(t *testing.T) {
 		}
 	}
 }
+
+var lineRE = regexp.MustCompile(`bar\.warp\.sync|st\.volatile\.global\.v4|\bbra\b|\$L__|\.entry \w+`)
+
+// A line of 128 bytes is whole only if the warp is as one from before its first
+// store to after its last: in a straight line between two barriers.
+func TestLinesAreWrittenAsOne(t *testing.T) {
+	for _, module := range []string{ModuleRing, ModuleOneshot, ModuleTwoshot} {
+		for _, ty := range types {
+			ptx, err := PTX(module, ty)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kernel, stores, open := "", 0, 0
+			for _, m := range lineRE.FindAllString(string(ptx), -1) {
+				switch {
+				case strings.HasPrefix(m, ".entry"):
+					kernel, open = m, -1
+				case !strings.HasSuffix(kernel, "ll128"):
+				case m == "bar.warp.sync":
+					if open != 4 {
+						open = 0 // the first of a pair
+						continue
+					}
+					open, stores = -1, stores+1
+				case strings.HasPrefix(m, "st.") && open >= 0:
+					open++
+				case strings.HasPrefix(m, "st."):
+					t.Fatalf("%s of %s %s: a line is stored outside of barriers", module, ty, kernel)
+				case open >= 0:
+					t.Fatalf("%s of %s %s: a branch while a line is stored", module, ty, kernel)
+				}
+			}
+			if stores == 0 || open >= 0 {
+				t.Errorf("%s of %s: %d lines are written between barriers, one left open: %v", module, ty, stores, open >= 0)
+			}
+		}
+	}
+}

@@ -142,19 +142,19 @@ DEVICE void pushSlice(const Call &k, const Warp &w, u64 at, const Pack (&v)[4]) 
   for (u32 i = 1; i < k.l.nRanks; i++) storeWire(w.lane, wireAt(k, turn(k, i), k.me.rank, at), k.epoch, false, v);
 }
 
-DEVICE void awaitSlice(const Call &k, const Warp &w, u32 from, u64 at, Pack (&v)[1][4]) {
-  waitWires<1>(k.c, w.lane, wireAt(k, k.me.rank, from, at), 0, k.epoch, from, false, v);
+DEVICE void awaitSlice(const Call &k, const Warp &w, u32 from, u64 at, Pack (&v)[4]) {
+  waitWire(k.c, w.lane, wireAt(k, k.me.rank, from, at), k.epoch, from, false, v);
 }
 
 // foldSlice folds what all ranks sent at a place with this rank's own, and leaves
 // the result in own.
 DEVICE void foldSlice(const Call &k, const Warp &w, u64 at, Pack (&own)[4]) {
-  Pack acc[4], v[1][4];
+  Pack acc[4], v[4];
   for (u32 r = 0; r < k.l.nRanks; r++) {
-    if (r == k.me.rank) UNROLL for (int g = 0; g < 4; g++) v[0][g] = own[g];
+    if (r == k.me.rank) UNROLL for (int g = 0; g < 4; g++) v[g] = own[g];
     else awaitSlice(k, w, r, at, v);
-    if (r == 0) UNROLL for (int g = 0; g < 4; g++) acc[g] = v[0][g];
-    else foldAll(k.c.recipe.reduction, acc, v[0]);
+    if (r == 0) UNROLL for (int g = 0; g < 4; g++) acc[g] = v[g];
+    else foldAll(k.c.recipe.reduction, acc, v);
   }
   divideAll(k.c.recipe, acc);
   UNROLL for (int g = 0; g < 4; g++) own[g] = acc[g];

@@ -194,8 +194,8 @@ KERNEL(512) twoshot_ll128(DirectLaunch l) {
     for (u32 i = 1; i < l.nRanks; i++) {
       u64 owner = turn(k, i), slice = owner * share + at;
       if (slice >= slices) continue;
-      Pack v[1][4];
+      Pack v[4];
       awaitSlice(k, w, owner, share + at, v);
-      storeSlice(k, w, slice, v[0]);
+      storeSlice(k, w, slice, v);
     }
 }

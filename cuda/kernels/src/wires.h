@@ -57,18 +57,14 @@ DEVICE void loadWire(const Lane &l, const u8 *wire, Pack (&v)[4]) {
   UNROLL for (int g = 0; g < 4; g++) load16(wire + g * 512 + l.lane * 16, v[g].w);
 }
 
-// waitWires repeats the whole warp's loads of U slices that lie stride apart
-// until every flag is there, and then loads once more: a lane may have read
-// before the flag's lane did.
-template <int U>
-DEVICE void waitWires(Context &c, const Lane &l, const u8 *wire, u64 stride, u64 flag, u32 peer, bool unchecked,
-                      Pack (&v)[U][4]) {
+// waitWire repeats the whole warp's load until every flag is there, and then
+// loads once more: a lane may have read before the flag's lane did.
+DEVICE void waitWire(Context &c, const Lane &l, const u8 *wire, u64 flag, u32 peer, bool unchecked, Pack (&v)[4]) {
   u64 since = 0;
   for (u32 polls = 1;; polls++) {
-    UNROLL for (int u = 0; u < U; u++) loadWire(l, wire + u * stride, v[u]);
+    loadWire(l, wire, v);
     u64 seen = flag;
-    UNROLL for (int u = 0; u < U; u++) UNROLL for (int g = 0; g < 4; g++)
-      if (l.flag && v[u][g].d[1] != flag) seen = v[u][g].d[1];
+    UNROLL for (int g = 0; g < 4; g++) if (l.flag && v[g].d[1] != flag) seen = v[g].d[1];
     bool missing = warpAny(seen != flag);
     if (!missing || unchecked) break;
     if (polls % kPollsBetweenChecks == 0) {
@@ -77,11 +73,13 @@ DEVICE void waitWires(Context &c, const Lane &l, const u8 *wire, u64 stride, u64
     }
     relax();
   }
-  UNROLL for (int u = 0; u < U; u++) loadWire(l, wire + u * stride, v[u]);
+  loadWire(l, wire, v);
 }
 
 // storeWire writes whole lines. The warp must act as one: lanes that come from
-// different branches would write a flag before its data.
+// different branches, or go on to different ones, would write a flag before its
+// data. The second barrier keeps the compiler from moving the stores into the
+// branches that follow.
 DEVICE void storeWire(const Lane &l, u8 *wire, u64 flag, bool garbled, const Pack (&v)[4]) {
   warpBarrier();
   UNROLL for (int g = 0; g < 4; g++) {
@@ -90,4 +88,5 @@ DEVICE void storeWire(const Lane &l, u8 *wire, u64 flag, bool garbled, const Pac
     if (l.flag) w.d[1] = flag;
     warpLine16(wire + g * 512 + l.lane * 16, w.w[0], w.w[1], w.w[2], w.w[3]);
   }
+  warpBarrier();
 }
