@@ -91,13 +91,13 @@ func (w *worker) pauseFor(n, peer int, kind allreduce.Wait, want, seen, base uin
 // postTail announces that a sender's steps are filled.
 func (w *worker) postTail(s *end) {
 	s.tail.Store(s.step)
-	w.rouse(s.receiver)
+	w.bells.rouse(s.receiver)
 }
 
 // postHead gives a receiver's steps back.
 func (w *worker) postHead(r *end) {
 	r.head.Store(r.step)
-	w.rouse(r.sender)
+	w.bells.rouse(r.sender)
 }
 
 // moved counts a worker's progress.

@@ -19,7 +19,10 @@ type board struct {
 	pending atomic.Int32
 	// asleep is 1 while the caller of Run sleeps until pending is 0.
 	asleep atomic.Uint32
-	_      [120]byte
+	// began is when the last process came to the run, ended when the last worker
+	// left it, on a clock that processes share.
+	began, ended atomic.Int64
+	_            [104]byte
 	// run counts runs; a process starts one when it changes.
 	run     atomic.Uint32
 	resting atomic.Int32  // processes that sleep until then
@@ -39,14 +42,21 @@ const (
 // post is what a worker shows of itself.
 type post struct {
 	asleep   atomic.Uint32 // 1 while it sleeps until somebody rings
-	place    atomic.Uint32
+	rings    atomic.Uint32 // with processes: at the door, the rank's first post
 	progress atomic.Uint64 // slices, lines or blocks moved since set-up
 	waitFor  atomic.Uint64 // packed: peer, wait, algo, proto
 	want     atomic.Uint64
 	seen     atomic.Uint64
 	base     atomic.Uint64
 	met      atomic.Uint64 // meetings of a channel's ranks since set-up
-	_        [72]byte
+	place    atomic.Uint32
+	_        [68]byte
+}
+
+// came notes a process's arrival at a run.
+func (b *board) came(at int64) {
+	for last := b.began.Load(); last < at && !b.began.CompareAndSwap(last, at); last = b.began.Load() {
+	}
 }
 
 // counters are head and tail of one connection, each on its own cache lines.

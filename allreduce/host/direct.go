@@ -112,7 +112,7 @@ func (w *worker) meet() bool {
 	w.post.met.Store(w.met)
 	for r := range w.layout.NRanks {
 		if r != w.rank {
-			w.rouse(w.shape.post(r, w.channel, first))
+			w.bells.rouse(w.shape.post(r, w.channel, first))
 		}
 	}
 	for r := range w.layout.NRanks {

@@ -32,9 +32,9 @@ type engine struct {
 	serial bool // a rank's workers run in turn
 }
 
-// newEngine connects a valid layout.
-func newEngine(l *allreduce.Layout, mem memory, b bells) *engine {
-	e := &engine{layout: l, mem: mem, bells: b, shape: shape{l.NRanks, l.Channels()}}
+// newEngine connects a valid layout. It still wants bells.
+func newEngine(l *allreduce.Layout, mem memory) *engine {
+	e := &engine{layout: l, mem: mem, shape: shape{l.NRanks, l.Channels()}}
 	e.ctl = newControl(e.shape, mem.control())
 	e.ready = make([]uint8, l.Channels())
 	e.workers = make([]*worker, e.shape.posts())
@@ -184,7 +184,8 @@ func (e *engine) active(p *allreduce.Plan) int {
 func (e *engine) begin(p *allreduce.Plan) {
 	e.serial = e.inTurn(p)
 	for rank := range e.shape.ranks {
-		if leader := e.lead(p, rank); leader != nil {
+		if leader := e.leader(p, rank); leader != nil {
+			e.follow(p, leader)
 			leader.start <- struct{}{}
 		}
 	}
@@ -202,28 +203,43 @@ func (e *engine) inTurn(p *allreduce.Plan) bool {
 	return e.shape.ranks >= runtime.NumCPU()
 }
 
-// lead starts a rank's workers but one, which it returns: the first of them all,
-// or of those that run in turn.
-func (e *engine) lead(p *allreduce.Plan, rank int) (leader *worker) {
+// leader is the first of a rank's workers in a run, nil where there are none or
+// another process has them.
+func (e *engine) leader(p *allreduce.Plan, rank int) *worker {
+	if p.Mask == 0 {
+		return nil
+	}
+	return e.workers[e.shape.post(rank, bits.TrailingZeros64(p.Mask), first)]
+}
+
+// follow starts the workers of a leader's rank that do not run after it.
+func (e *engine) follow(p *allreduce.Plan, leader *worker) {
+	if e.serial {
+		return
+	}
 	for _, role := range e.rolesOf(p) {
 		for c := range e.shape.channels {
-			w := e.workers[e.shape.post(rank, c, role)]
-			switch {
-			case w == nil || p.Mask>>c&1 == 0:
-			case leader == nil:
-				leader = w
-			case !e.serial:
+			if w := e.workers[e.shape.post(leader.rank, c, role)]; w != leader && p.Mask>>c&1 != 0 {
 				w.start <- struct{}{}
 			}
 		}
 	}
-	return leader
 }
 
-// signOff tells that a worker is through with the run; the last one wakes the
-// caller.
+// signOff tells that a worker is through with the run; the last one notes when,
+// and rouses the caller.
 func (w *worker) signOff() {
-	if w.ctl.pending.Add(-1) == 0 && w.ctl.board.asleep.CompareAndSwap(1, 0) {
-		w.bells.wake(w.shape.posts())
+	w.bells.leave()
+	for pending := &w.ctl.board.pending; ; {
+		left := pending.Load()
+		if left == 1 {
+			w.bells.last()
+		}
+		if pending.CompareAndSwap(left, left-1) {
+			if left == 1 {
+				w.bells.finish()
+			}
+			return
+		}
 	}
 }

@@ -41,6 +41,8 @@ type caller interface {
 	lost() error
 	// begin tells other processes to start the run at hand.
 	begin(p *allreduce.Plan) error
+	// elapsed is how long the run took that has just ended.
+	elapsed() time.Duration
 	close() error
 }
 
@@ -54,9 +56,10 @@ func New(l *allreduce.Layout, o Options) (*Executor, error) {
 		return nil, err
 	}
 	s := shape{l.NRanks, l.Channels()}
-	bells := newChanBells(s.posts() + 1)
-	e := newEngine(l, newHeap(l, s), bells)
-	local := &goroutines{bell: bells[s.posts()], timer: time.NewTimer(time.Hour)}
+	e := newEngine(l, newHeap(l, s))
+	bells := newChanBells(e.ctl)
+	e.bells = bells
+	local := &goroutines{bell: bells.tokens[s.posts()], timer: time.NewTimer(time.Hour)}
 	x := newExecutor(e, o, local)
 	e.employ(x.local, o.Fault)
 	return x, nil
@@ -125,7 +128,6 @@ func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 		return allreduce.Timing{}, fmt.Errorf("host executor: %w", err)
 	}
 	e.engine.ctl.pending.Store(int32(e.engine.active(p)))
-	begin := time.Now()
 	err := e.caller.begin(p)
 	if err == nil {
 		e.engine.begin(p)
@@ -135,7 +137,7 @@ func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 		e.broken = fmt.Errorf("host executor: after %w: only Close may follow", err)
 		return allreduce.Timing{}, err
 	}
-	return allreduce.Timing{Elapsed: time.Since(begin)}, nil
+	return allreduce.Timing{Elapsed: e.caller.elapsed()}, nil
 }
 
 // Close ends all threads and processes and frees all memory. A second call does
@@ -157,6 +159,7 @@ func (e *Executor) Close() error {
 type goroutines struct {
 	bell  chan struct{}
 	timer *time.Timer
+	since time.Time
 }
 
 func (g *goroutines) wait(ctx context.Context, d time.Duration) {
@@ -169,6 +172,11 @@ func (g *goroutines) wait(ctx context.Context, d time.Duration) {
 	g.timer.Stop()
 }
 
-func (g *goroutines) lost() error                 { return nil }
-func (g *goroutines) begin(*allreduce.Plan) error { return nil }
-func (g *goroutines) close() error                { return nil }
+func (g *goroutines) begin(*allreduce.Plan) error {
+	g.since = time.Now()
+	return nil
+}
+
+func (g *goroutines) elapsed() time.Duration { return time.Since(g.since) }
+func (g *goroutines) lost() error            { return nil }
+func (g *goroutines) close() error           { return nil }

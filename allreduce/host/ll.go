@@ -79,7 +79,7 @@ func (w *worker) postStep(m *primitive) {
 	}
 	for _, s := range m.send {
 		s.step++
-		w.rouse(s.receiver)
+		w.bells.rouse(s.receiver)
 	}
 	w.moved()
 }

@@ -9,17 +9,11 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/launch"
 )
-
-// Worker is the name under which a program must offer Serve to launch.Child, so
-// that NewProcs can start its ranks.
-const Worker = "host"
 
 // readyTime is how long processes get to start.
 const readyTime = 30 * time.Second
@@ -54,8 +48,8 @@ func NewProcs(l *allreduce.Layout, o Options, said io.Writer) (*Executor, error)
 		g.close()
 		return nil, fmt.Errorf("host executor: %w", err)
 	}
-	e := newEngine(l, g, nil)
-	e.bells = &futexBells{e.ctl}
+	e := newEngine(l, g)
+	e.bells = &futexBells{ctl: e.ctl, shape: e.shape}
 	p := &parent{engine: e, segment: g, job: job, stop: make(chan struct{})}
 	x := newExecutor(e, o, p)
 	p.watching.Go(p.watch)
@@ -64,29 +58,6 @@ func NewProcs(l *allreduce.Layout, o Options, said io.Writer) (*Executor, error)
 	}
 	return x, nil
 }
-
-// futexBells wake workers of any process.
-type futexBells struct{ ctl control }
-
-// nap is how long a sleeper sleeps at most: a belt for the braces.
-const nap = 100 * time.Millisecond
-
-func (b *futexBells) word(post int) *atomic.Uint32 {
-	if post == len(b.ctl.posts) {
-		return &b.ctl.board.asleep
-	}
-	return &b.ctl.posts[post].asleep
-}
-
-// yield lets other processes run, and this one's other workers.
-func (b *futexBells) yield() {
-	runtime.Gosched()
-	yieldCPU()
-}
-
-func (b *futexBells) sleep(post int) { futexWait(b.word(post), 1, nap) }
-
-func (b *futexBells) wake(post int) { futexWake(b.word(post)) }
 
 // parent is a caller whose workers live in other processes.
 type parent struct {
@@ -120,8 +91,8 @@ func (p *parent) watch() {
 	}
 	p.engine.ctl.abort.Store(1)
 	p.engine.wakeAll()
-	p.engine.ctl.board.asleep.Store(0)
-	p.engine.bells.wake(p.engine.shape.posts())
+	p.engine.ctl.board.asleep.Store(1)
+	p.engine.bells.finish()
 }
 
 func (p *parent) begin(plan *allreduce.Plan) error {
@@ -133,6 +104,8 @@ func (p *parent) begin(plan *allreduce.Plan) error {
 		return err
 	}
 	b := p.engine.ctl.board
+	b.began.Store(0)
+	b.ended.Store(0)
 	b.run.Add(1)
 	if b.resting.Load() > 0 {
 		futexWake(&b.run)
@@ -145,13 +118,21 @@ func (p *parent) wait(ctx context.Context, d time.Duration) {
 		d = min(d, 10*time.Millisecond) // a futex does not hear of it
 	}
 	b := p.engine.ctl.board
-	for range remoteYields {
-		if b.asleep.Load() == 0 {
-			return
+	if p.engine.shape.ranks < runtime.NumCPU() {
+		for range remoteYields {
+			if b.asleep.Load() == 0 {
+				return
+			}
+			yieldCPU()
 		}
-		yieldCPU()
 	}
 	futexWait(&b.asleep, 1, d)
+}
+
+// elapsed is the time from when all processes were there to when all were done.
+func (p *parent) elapsed() time.Duration {
+	b := p.engine.ctl.board
+	return time.Duration(b.ended.Load() - b.began.Load())
 }
 
 func (p *parent) lost() error { return p.job.Lost() }
@@ -160,65 +141,4 @@ func (p *parent) close() error {
 	close(p.stop)
 	p.watching.Wait() // it touches memory that goes next
 	return p.job.Close()
-}
-
-// Serve runs one rank in a process of its own until the job ends.
-func Serve(r *launch.Rank) error {
-	var s setup
-	if err := json.Unmarshal(r.Setup, &s); err != nil {
-		return fmt.Errorf("set-up: %w", err)
-	}
-	if len(r.Files) != 1 || s.Layout == nil || s.Layout.Validate() != nil || s.Layout.NRanks != r.Size {
-		return fmt.Errorf("set-up: %d files for %d ranks", len(r.Files), r.Size)
-	}
-	runtime.GOMAXPROCS(max(1, runtime.NumCPU()/r.Size))
-	sh := shape{s.Layout.NRanks, s.Layout.Channels()}
-	g, err := mapSegment(r.Files[0], placesOf(s.Layout, sh))
-	if err != nil {
-		return err
-	}
-	e := newEngine(s.Layout, g, nil)
-	e.bells, e.yields = &futexBells{e.ctl}, remoteYields
-	e.kill = func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) }
-	e.employ([]int{r.Number}, s.Fault)
-	leave := context.AfterFunc(r.Context(), func() {
-		e.ctl.abort.Store(1)
-		e.wakeAll()
-		futexWake(&e.ctl.board.run)
-	})
-	defer leave()
-	return e.serve(r)
-}
-
-// serve takes part in run after run.
-func (e *engine) serve(r *launch.Rank) error {
-	board, g := e.ctl.board, e.mem.(*segment)
-	plan := &allreduce.Plan{Layout: e.layout}
-	seen := board.run.Load()
-	board.ready.Add(1)
-	for {
-		for n := 0; board.run.Load() == seen; n++ {
-			if r.Context().Err() != nil {
-				return nil
-			}
-			if n < remoteYields {
-				e.bells.yield()
-				continue
-			}
-			board.resting.Add(1)
-			futexWait(&board.run, seen, nap)
-			board.resting.Add(-1)
-		}
-		seen++
-		s := scribe{words: g.command()}
-		s.hear(plan, &e.spans, e.shape.ranks, g.bytes)
-		e.plan = plan
-		if err := e.prepare(plan); err != nil {
-			return err
-		}
-		e.serial = e.inTurn(plan)
-		if leader := e.lead(plan, r.Number); leader != nil {
-			leader.run()
-		}
-	}
 }

@@ -25,6 +25,8 @@ type worker struct {
 	acc, got []byte // scratch of a block or group
 	wide     []byte // both together
 	armed    bool   // has said that it is about to sleep
+	ticket   uint32 // with processes: the rings until it did,
+	vain     bool   // and whether it has looked in vain since
 	progress uint64
 	met      uint64 // meetings since set-up
 	metBase  uint64 // before the run
