@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,10 +26,13 @@ func newMasker() *masker {
 	}
 }
 
-// mask changes a machine's answers, and the variables of its job.
+// mask changes a machine's answers, and the variables of its job. What the
+// sources gave stays as it is.
 func (m *masker) mask(p *Prober, job *jobFile) {
+	p.Host.Devices, p.Network.Interfaces = slices.Clone(p.Host.Devices), slices.Clone(p.Network.Interfaces)
 	m.maskHost(&p.Host)
-	if p.Network.Verbs != nil {
+	if v := p.Network.Verbs; v != nil {
+		p.Network.Verbs = &Verbs{v.DMABufErrno, slices.Clone(v.Devices)}
 		for i := range p.Network.Verbs.Devices {
 			d := &p.Network.Verbs.Devices[i]
 			d.SysImageGUID = m.guid(d.SysImageGUID)
@@ -61,7 +65,9 @@ func (m *masker) maskHost(h *Host) {
 	}
 	for i := range h.Devices {
 		if f := h.Devices[i].Fabric; f != nil {
-			f.ClusterUUID = m.uuid(f.ClusterUUID)
+			masked := *f
+			masked.ClusterUUID = m.uuid(f.ClusterUUID)
+			h.Devices[i].Fabric = &masked
 		}
 	}
 }
