@@ -23,6 +23,9 @@ func Candidates(c Class, bytes int64) []Choice {
 	if bytes <= 16*mib {
 		add(allreduce.OneShot, allreduce.LL128, blocks(16, 32, 64)...)
 	}
+	if bytes >= 64*kib && bytes <= 16*mib {
+		add(allreduce.TwoShot, allreduce.LL128)
+	}
 	if bytes >= 64*kib {
 		add(allreduce.TwoShot, allreduce.Simple, append(blocks(32, 64, 128), Choice{Blocks: 128, Pieces: 2}, Choice{Blocks: 128, Pieces: 8})...)
 	}

@@ -33,21 +33,24 @@ func seeds() []seed {
 				return pair(c) && c.Link == NVLink && strings.Contains(c.Device, "H200")
 			},
 			rows: []Row{
-				ours(512*kib, allreduce.OneShot, allreduce.LL),
+				ours(128*kib, allreduce.OneShot, allreduce.LL),
+				ours(8*mib, allreduce.OneShot, allreduce.LL128),
 				ours(0, allreduce.TwoShot, allreduce.Simple),
 			},
 		}, {
 			name: "two GPUs over NVLink",
 			fits: func(c Class) bool { return pair(c) && c.Link == NVLink },
 			rows: []Row{
-				ours(512*kib, allreduce.OneShot, allreduce.LL),
+				ours(128*kib, allreduce.OneShot, allreduce.LL),
+				ours(8*mib, allreduce.OneShot, allreduce.LL128),
 				ours(0, allreduce.TwoShot, allreduce.Simple),
 			},
 		}, { // with more ranks one-shot sends each of them everything
 			name: "GPUs over NVLink",
 			fits: func(c Class) bool { return c.Engine == gpu && c.Link == NVLink && !c.Crowded() },
 			rows: []Row{
-				ours(128*kib, allreduce.OneShot, allreduce.LL),
+				ours(64*kib, allreduce.OneShot, allreduce.LL),
+				ours(8*mib, allreduce.TwoShot, allreduce.LL128),
 				ours(0, allreduce.TwoShot, allreduce.Simple),
 			},
 		}, {
