@@ -158,6 +158,9 @@ func onOwnThread(f func() error) error {
 // Name is "nccl".
 func (e *Executor) Name() string { return "nccl" }
 
+// Version is NCCL's, such as 2.28.9.
+func (e *Executor) Version() (string, error) { return e.api.Version() }
+
 // Layout is what it was set up for; NCCL makes rings of its own.
 func (e *Executor) Layout() *allreduce.Layout { return e.layout }
 

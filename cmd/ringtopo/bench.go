@@ -36,7 +36,7 @@ type benchCommand struct {
 }
 
 func (a *app) newBench() *cobra.Command {
-	var c benchCommand
+	c := &benchCommand{}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measures AllReduces, one setting against another",
@@ -75,8 +75,13 @@ comes from. A table that other users could write to is refused.`,
   ringtopo bench -m v100x4 --tune --bytes 1KiB:1MiB --out tables.json
   ringtopo bench -m v100x4 --algo best --tuning tables.json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd, &c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd, c) },
 	}
+	a.addBenchFlags(cmd, c)
+	return cmd
+}
+
+func (a *app) addBenchFlags(cmd *cobra.Command, c *benchCommand) {
 	c.machine = a.addMachineFlags(cmd)
 	c.engine = a.addEngineFlags(cmd)
 	c.out = a.addOutput(cmd, "table", "csv", "json", "svg", "png")
@@ -100,7 +105,6 @@ comes from. A table that other users could write to is refused.`,
 	f.Float64Var(&c.tie, "tie", 0.05, "relative difference that --compare does not count")
 	f.StringVar(&c.view, "view", "lines", "picture for svg and png: lines or heat (interactions)")
 	c.turns.register(cmd)
-	return cmd
 }
 
 func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {

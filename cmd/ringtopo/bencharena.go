@@ -69,10 +69,24 @@ func (a *app) newArena(c *benchCommand) (ar *arena, err error) {
 	if ar.class.Crowded() {
 		return ar, usage("%d ranks on %d GPUs: NCCL needs a GPU for each; name a machine with %d GPUs (-m), or take fewer ranks (--gpus)", ar.class.Ranks, ar.class.Devices, ar.class.Devices)
 	}
-	if err := ar.enterNCCL(opt, !strings.EqualFold(c.algo, allreduce.Ring.String())); err != nil {
-		return ar, &codedError{exitNoGPU, err}
+	if err := ar.enterNCCL(a, c, opt, !strings.EqualFold(c.algo, allreduce.Ring.String())); err != nil {
+		return ar, cannotOpen(err)
 	}
 	return ar, nil
+}
+
+// cannotOpen is the error of an engine that cannot be opened.
+func cannotOpen(err error) error {
+	var coded *codedError
+	switch {
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, allreduce.ErrNoDevice):
+		return &codedError{exitNoGPU, err}
+	case errors.Is(err, nccl.ErrNoLibrary):
+		return &codedError{exitNoGPU, fmt.Errorf("%w; name the library with --libnccl", err)}
+	}
+	return &codedError{exitFailed, err}
 }
 
 // lay finds the rings of the machine and plans for them.
@@ -106,12 +120,9 @@ func (ar *arena) enterGPUs(a *app, c *benchCommand, opt engineOptions) error {
 	if slices.Equal(c.machine.machines, []string{job.Auto}) {
 		opt.devices = ar.machine.devs
 	}
-	ex, err := openGPU(a, ar.planner.Layout(), opt)
+	ex, err := c.engine.named("gpu").open(a, ar.planner.Layout(), opt)
 	if err != nil {
-		if errors.Is(err, allreduce.ErrNoDevice) {
-			return &codedError{exitNoGPU, err}
-		}
-		return &codedError{exitFailed, err}
+		return cannotOpen(err)
 	}
 	g, ok := ex.(*gpu.Executor)
 	if !ok {
@@ -131,40 +142,44 @@ func (ar *arena) enter(ex allreduce.Executor, player func(best.Choice) contest.P
 
 // enterNCCL opens NCCL on the same GPUs, with symmetric windows too where it has
 // them and they are wanted: a ring that is forced is not theirs.
-func (ar *arena) enterNCCL(opt engineOptions, windows bool) error {
-	api, err := nccl.Open(opt.nccl)
-	if err != nil {
-		return fmt.Errorf("%w; name the library with --libnccl", err)
+func (ar *arena) enterNCCL(a *app, c *benchCommand, opt engineOptions, windows bool) error {
+	at := ar.ex.(*gpu.Executor).Placement()
+	opt.devices = nil
+	for rank := range ar.class.Ranks {
+		opt.devices = append(opt.devices, at[rank])
 	}
-	if ar.library.Version, err = api.Version(); err != nil {
+	plain, err := ar.openNCCL(a, c, opt)
+	if err != nil {
+		return err
+	}
+	if ar.library.Version, err = plain.Version(); err != nil {
 		return err
 	}
 	ar.library.Path, ar.library.Env = opt.nccl, ncclVariables(os.Environ())
-	o := nccl.Options{API: api, Limit: opt.limit}
-	at := ar.ex.(*gpu.Executor).Placement()
-	for rank := range ar.class.Ranks {
-		o.Devices = append(o.Devices, at[rank])
-	}
-	plain, err := nccl.New(ar.planner.Layout(), o)
-	if err != nil {
-		return err
-	}
-	ar.plain, ar.closers = contest.ByNCCL(plain, false), append(ar.closers, plain.Close)
+	ar.plain = contest.ByNCCL(plain, false)
 	if !windows {
 		ar.library.NoSymmetric = "NCCL_ALGO and NCCL_PROTO do not hold for them"
 		return nil
 	}
-	o.Symmetric = true
-	sym, err := nccl.New(ar.planner.Layout(), o)
+	opt.symmetric = true
+	sym, err := ar.openNCCL(a, c, opt)
 	if errors.Is(err, nccl.ErrNoWindows) {
 		ar.library.NoSymmetric = err.Error()
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		ar.symmetric = contest.ByNCCL(sym, true)
 	}
-	ar.symmetric, ar.closers = contest.ByNCCL(sym, true), append(ar.closers, sym.Close)
-	return nil
+	return err
+}
+
+func (ar *arena) openNCCL(a *app, c *benchCommand, opt engineOptions) (*nccl.Executor, error) {
+	ex, err := c.engine.named("nccl").open(a, ar.planner.Layout(), opt)
+	if err != nil {
+		return nil, err
+	}
+	ar.closers = append(ar.closers, ex.Close)
+	return ex.(*nccl.Executor), nil
 }
 
 // report is one without results.

@@ -72,11 +72,8 @@ func (m *benchMachine) use(a *app, c *benchCommand, e engine, opt engineOptions)
 	m.open = func(l *allreduce.Layout) (allreduce.Executor, error) { return e.open(a, l, at(l)) }
 	m.nccl = func(l *allreduce.Layout, symmetric bool) (allreduce.Executor, error) {
 		o := at(l)
-		api, err := nccl.Open(o.nccl)
-		if err != nil {
-			return nil, err
-		}
-		return nccl.New(l, nccl.Options{API: api, Devices: o.devices, Symmetric: symmetric})
+		o.symmetric = symmetric
+		return c.engine.named("nccl").open(a, l, o)
 	}
 	return nil
 }

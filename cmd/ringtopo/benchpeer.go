@@ -11,7 +11,6 @@ import (
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/contest"
-	"github.com/ringtopo/ringtopo/allreduce/gpu"
 	"github.com/ringtopo/ringtopo/internal/ncclenv"
 )
 
@@ -21,7 +20,7 @@ func (a *app) benchPeer(c *benchCommand) error {
 	if err != nil {
 		return err
 	}
-	if err := gpu.Usable(); err != nil {
+	if err := c.engine.named("gpu").usable(c.engine); err != nil {
 		return &codedError{exitNoGPU, fmt.Errorf("--peer nccl compares on this machine's GPUs: %w", err)}
 	}
 	if err := a.tellNCCL(c); err != nil {

@@ -93,7 +93,7 @@ func (a *app) tuningArena(c *benchCommand, e engine) (ar *arena, err error) {
 			return ar, err
 		}
 		if ar.class.Ranks > 1 && !ar.class.Crowded() {
-			if err := ar.enterNCCL(opt, true); err != nil {
+			if err := ar.enterNCCL(a, c, opt, true); err != nil {
 				a.note("without NCCL: %v", err)
 			}
 		}

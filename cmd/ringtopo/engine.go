@@ -13,6 +13,7 @@ import (
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/gpu"
 	"github.com/ringtopo/ringtopo/allreduce/host"
+	"github.com/ringtopo/ringtopo/allreduce/launch"
 	"github.com/ringtopo/ringtopo/allreduce/nccl"
 	"github.com/ringtopo/ringtopo/internal/job"
 )
@@ -64,7 +65,10 @@ type engineOptions struct {
 	nccl    string
 	limit   time.Duration
 	fault   allreduce.Fault
-	devices []int // ordinal of each rank's GPU, where the machine is this one
+	world   *launch.World // of a launcher, for engines that join it
+	devices []int         // ordinal of each rank's GPU, where the machine is this one
+	// symmetric has NCCL use symmetric windows.
+	symmetric bool
 }
 
 // engines lists all, the best first: auto takes the first that is usable.
@@ -74,6 +78,11 @@ func engines() []engine {
 		{"nccl", func(f *engineFlags) error { return nccl.Usable(f.nccl) }, openNCCL},
 		{"host", func(*engineFlags) error { return nil }, openHost},
 	}
+}
+
+// named gives the engine of a name; the name is one of engines.
+func (f *engineFlags) named(name string) engine {
+	return f.engines[slices.IndexFunc(f.engines, func(e engine) bool { return e.name == name })]
 }
 
 func engineNames() []string {
@@ -97,10 +106,13 @@ func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor,
 }
 
 func openGPU(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
-	if o.perGPU > 1 && (o.devices != nil || o.procs) {
+	if o.perGPU > 1 && (o.devices != nil || o.procs || o.world != nil) {
 		return nil, usage("--ranks-per-gpu %d: with -m auto, and with --procs, every rank has a GPU of its own; to share GPUs name a machine (-m) and leave out --procs", o.perGPU)
 	}
 	opt := gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices, RanksPerGPU: o.perGPU, NoP2P: o.noP2P}
+	if o.world != nil {
+		return joinGPU(a, l, opt, o.world)
+	}
 	ex, err := startGPU(a, l, opt, o.procs)
 	var place *gpu.PlacementError
 	switch {
@@ -144,7 +156,7 @@ func openNCCL(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor,
 	if err != nil {
 		return nil, err
 	}
-	return nccl.New(l, nccl.Options{API: api, Devices: o.devices})
+	return nccl.New(l, nccl.Options{API: api, Devices: o.devices, Symmetric: o.symmetric})
 }
 
 // channelLimit is an executor that may have room for fewer channels than a plan

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/contest"
+	"github.com/ringtopo/ringtopo/allreduce/gpu"
+	"github.com/ringtopo/ringtopo/allreduce/nccl"
+	"github.com/ringtopo/ringtopo/cuda"
+	"github.com/ringtopo/ringtopo/cuda/cudafake"
+)
+
+// fakeMachine has GPUs that compute nothing, and an NCCL.
+type fakeMachine struct {
+	t       *testing.T
+	gpus    *cudafake.Driver
+	driver  *cuda.Driver
+	windows bool  // NCCL has symmetric windows
+	library error // of opening NCCL
+	env     map[string]string
+	opened  []engineOptions // of NCCL
+}
+
+func newFakeMachine(t *testing.T, gpus int) *fakeMachine {
+	t.Helper()
+	m := &fakeMachine{t: t, gpus: cudafake.New(gpus), windows: true}
+	var err error
+	if m.driver, err = cuda.New(m.gpus.API()); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for _, name := range []string{"NCCL_ALGO", "NCCL_PROTO"} {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	return m
+}
+
+func (m *fakeMachine) engines() []engine {
+	usable := func(*engineFlags) error { return nil }
+	return []engine{
+		{"gpu", usable, func(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+			return gpu.New(l, gpu.Options{Driver: m.driver, Devices: o.devices, NoP2P: o.noP2P})
+		}},
+		{"nccl", usable, func(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+			m.opened, m.env = append(m.opened, o), ncclVariables(os.Environ())
+			if m.library != nil {
+				return nil, m.library
+			}
+			return nccl.New(l, nccl.Options{Driver: m.driver, API: m.api(), Devices: o.devices, Symmetric: o.symmetric})
+		}},
+	}
+}
+
+// api is an NCCL whose calls succeed and do nothing.
+func (m *fakeMachine) api() *nccl.API {
+	driver := m.gpus.API()
+	a := &nccl.API{
+		GetVersion:     func(v *int32) nccl.Result { *v = 22809; return 0 },
+		GetErrorString: func(nccl.Result) string { return "fake trouble" },
+		CommInitAll:    func(comms *uintptr, _ int32, _ *int32) nccl.Result { *comms = 1; return 0 },
+		CommDestroy:    func(uintptr) nccl.Result { return 0 },
+		AllReduce:      func(cuda.Ptr, cuda.Ptr, uint64, int32, int32, uintptr, uintptr) nccl.Result { return 0 },
+	}
+	if m.windows {
+		a.MemAlloc = func(p *cuda.Ptr, n uint64) nccl.Result { return nccl.Result(driver.MemAlloc(p, n)) }
+		a.MemFree = func(p cuda.Ptr) nccl.Result { return nccl.Result(driver.MemFree(p)) }
+		a.WindowRegister = func(_ uintptr, _ cuda.Ptr, _ uint64, w *uintptr, _ int32) nccl.Result { *w = 1; return 0 }
+		a.WindowDeregister = func(uintptr, uintptr) nccl.Result { return 0 }
+	}
+	return a
+}
+
+// bench runs the command on the fake machine.
+func (m *fakeMachine) bench(args ...string) (out, notes string, err error) {
+	m.t.Helper()
+	var stdout, stderr strings.Builder
+	a := &app{in: strings.NewReader(""), out: &stdout, err: &stderr, ctx: context.Background()}
+	c, cmd := &benchCommand{}, &cobra.Command{}
+	a.addBenchFlags(cmd, c)
+	if err := cmd.ParseFlags(append(args, "--nchannels", "1")); err != nil { // few buffers
+		m.t.Fatal(err)
+	}
+	c.engine.engines = m.engines()
+	err = a.bench(cmd, c)
+	if m.gpus.Live() != 0 || m.gpus.Contexts() != 0 {
+		m.t.Errorf("%q: %d allocations and %d contexts left", args, m.gpus.Live(), m.gpus.Contexts())
+	}
+	return stdout.String(), stderr.String(), err
+}
+
+// GPUs that compute nothing lose no comparison: they are found out, after all
+// was opened, and everything is closed again.
+func TestPeerOnGPUs(t *testing.T) {
+	m := newFakeMachine(t, 2)
+	out, _, err := m.bench("--peer", "nccl", "-m", "h200x2", "--bytes", "4KiB")
+	var wrong *contest.WrongError
+	if !errors.As(err, &wrong) || wrong.Entry != contest.Ours || exitCode(err, true) != exitFailed || !strings.HasPrefix(err.Error(), "4096 bytes of float32: ") {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"beside NCCL 2.28.9", "2 ranks on 2 x Fake GPU over nvlink, engine gpu", "CUDA 13.0", "symmetric"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if len(m.opened) != 2 || m.opened[0].symmetric || !m.opened[1].symmetric || len(m.opened[0].devices) != 2 || m.opened[0].devices[1] != 1 {
+		t.Errorf("NCCL was opened with %+v", m.opened)
+	}
+	if m.env["NCCL_ALGO"] != "" {
+		t.Errorf("NCCL was told %v", m.env)
+	}
+}
+
+// A ring meets NCCL's ring by the same protocol: told before NCCL is opened, and
+// without windows.
+func TestPeerRing(t *testing.T) {
+	m := newFakeMachine(t, 2)
+	out, notes, err := m.bench("--peer", "nccl", "-m", "h200x2", "--bytes", "4KiB", "--algo", "ring", "--proto", "LL128")
+	var wrong *contest.WrongError
+	if !errors.As(err, &wrong) {
+		t.Errorf("error %v", err)
+	}
+	if len(m.opened) != 1 || m.env["NCCL_ALGO"] != "Ring" || m.env["NCCL_PROTO"] != "LL128" {
+		t.Errorf("NCCL was opened %d times and told %v", len(m.opened), m.env)
+	}
+	if !strings.Contains(out, "without NCCL's symmetric windows: NCCL_ALGO") || !strings.Contains(notes, "NCCL_ALGO=Ring NCCL_PROTO=LL128") {
+		t.Errorf("out\n%s\nnotes %s", out, notes)
+	}
+}
+
+func TestPeerOfOldNCCL(t *testing.T) {
+	m := newFakeMachine(t, 2)
+	m.windows = false
+	out, _, err := m.bench("--peer", "nccl", "-m", "h200x2", "--bytes", "4KiB")
+	var wrong *contest.WrongError
+	if !errors.As(err, &wrong) || !strings.Contains(out, "without NCCL's symmetric windows: this NCCL has no symmetric windows") {
+		t.Errorf("error %v, out\n%s", err, out)
+	}
+}
+
+func TestPeerRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		gpus    int
+		library error
+		args    []string
+		code    int
+		want    string
+	}{
+		"one GPU":        {1, nil, []string{"-m", "h200x2"}, exitUsage, "2 ranks on 1 GPUs: NCCL needs a GPU for each"},
+		"one rank":       {2, nil, []string{"-m", "h200x2", "--gpus", "0"}, exitNoGPU, "NCCL needs a GPU for each of at least two ranks: there is one GPU here"},
+		"many ranks":     {2, nil, []string{"-m", "v100x4"}, exitUsage, "4 ranks on 2 GPUs"},
+		"several nodes":  {2, nil, []string{"-m", "h200x2", "--nodes", "2"}, exitUsage, "run on one node"},
+		"no library":     {2, nccl.ErrNoLibrary, []string{"-m", "h200x2"}, exitNoGPU, "name the library with --libnccl"},
+		"its own memory": {2, errors.New("unhandled cuda error"), []string{"-m", "h200x2"}, exitFailed, "unhandled cuda error"},
+		"a bad table":    {2, nil, []string{"-m", "h200x2", "--tuning", "nowhere.json"}, exitUsage, "nowhere.json: no such file"},
+	} {
+		m := newFakeMachine(t, c.gpus)
+		m.library = c.library
+		_, _, err := m.bench(append([]string{"--peer", "nccl", "--bytes", "4KiB"}, c.args...)...)
+		if err == nil || exitCode(err, true) != c.code || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q with exit code %d", name, err, c.want, c.code)
+		}
+	}
+}
+
+// Tuning on GPUs believes no wrong bits, and does without NCCL where there is
+// none, or no GPU for each rank.
+func TestTuneOnGPUs(t *testing.T) {
+	for name, c := range map[string]struct {
+		machine string
+		library error
+		opened  int
+		note    string
+	}{
+		"two GPUs":         {"h200x2", nil, 2, ""},
+		"without NCCL":     {"h200x2", nccl.ErrNoLibrary, 1, "without NCCL: no NCCL library"},
+		"two ranks on one": {"v100x4", nil, 0, ""},
+	} {
+		m := newFakeMachine(t, 2)
+		m.library = c.library
+		_, notes, err := m.bench("--tune", "--engine", "gpu", "-m", c.machine, "--bytes", "4KiB")
+		var wrong *contest.WrongError
+		if !errors.As(err, &wrong) || exitCode(err, true) != exitFailed {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if len(m.opened) != c.opened || !strings.Contains(notes, c.note) {
+			t.Errorf("%s: NCCL was opened %d times, notes %q", name, len(m.opened), notes)
+		}
+		path, _, _ := tuned(&benchCommand{out: &output{}})
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a table was kept at %s", name, path)
+		}
+	}
+}
