@@ -96,6 +96,14 @@ for p in "$@"; do
     cli procsCLI 40 0 bench --engine gpu --procs --bytes 1MiB:64MiB:64
     nvidia-smi --query-gpu=memory.used --format=csv >>"$out/procsCLI.log"
     ;;
+  launcher) # two processes that a launcher might have started, by its variables
+    for r in 1 0; do
+      RANK=$r LOCAL_RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TORCHELASTIC_RUN_ID=check timeout -k 5 40 \
+        "$bin/ringtopo" validate --engine gpu --bytes 16MiB --proto LL,LL128,Simple >>"$out/launcher$r.log" 2>&1 &
+      pids="${pids:-} $!"
+    done
+    for pid in $pids; do wait "$pid"; echo "launcher: exit $?, want 0"; done
+    ;;
   procs) part procs 90 'TestProcess' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   nccl) (cd allreduce/nccl && timeout -k 5 60 "$bin/nccl.test" -test.v -test.run 'TestNCCL') >>"$out/nccl.log" 2>&1; echo "nccl: exit $?" ;;
   sanitize)

@@ -163,7 +163,7 @@ func (e *Executor) Can(a allreduce.Algo, p allreduce.Proto) error {
 	case a == allreduce.OneShot || a == allreduce.TwoShot:
 		reason = e.directTrouble(a, p)
 	case a == allreduce.Tree:
-		reason = "trees run on the CPU only"
+		reason = "trees run on the CPU only, by the host executor; GPUs run Ring, OneShot and TwoShot"
 	default:
 		reason = "it needs hardware that reduces"
 	}

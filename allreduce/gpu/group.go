@@ -41,9 +41,10 @@ type card struct {
 }
 
 // Join sets up one process's share of an executor: it holds the rank-th rank, on
-// a GPU of its own. All processes call it with the same layout and options, and
-// then run the same plans in the same order. Processes that share a GPU are
-// refused: their kernels would be run by turns, and wait for each other for ever.
+// a GPU of its own, the rank-th or the only one that it sees. All processes call
+// it with the same layout and options, and then run the same plans in the same
+// order. Processes that share a GPU are refused: their kernels would be run by
+// turns, and wait for each other for ever.
 func Join(l *allreduce.Layout, o Options, job Job, rank int) (*Executor, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -109,8 +110,11 @@ func (e *Executor) prepareJoin(mine *card) (err error) {
 		return err
 	}
 	ordinal := rank
-	if len(e.opts.Devices) > 0 {
+	switch {
+	case len(e.opts.Devices) > 0:
 		ordinal = e.opts.Devices[rank]
+	case len(e.driver.Devices()) == 1:
+		ordinal = 0 // whoever started this process has given it its GPU
 	}
 	d, err := e.driver.Device(ordinal)
 	if err != nil {

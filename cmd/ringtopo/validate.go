@@ -56,6 +56,9 @@ a colon, as in stale-flag:rank=1,channel=0,step=2.
 --algo best proves what ringtopo bench found, or knows, to be the best choice for
 each message on such a machine, all channels together.
 
+With --engine gpu, processes that mpirun, srun or torchrun has started on one host,
+one for each GPU, join each other; rank 0 tells the result.
+
 Exit code 1: wrong data, a run that stuck, or less than --min-busbw on all channels
 together.`,
 		Example: `  ringtopo validate -m v100x4
@@ -104,6 +107,12 @@ func (a *app) validate(c *validateCommand) error {
 	if err != nil {
 		return tooLarge(err)
 	}
+	if w := v.options.world; w != nil && w.Rank > 0 { // rank 0 tells what all have found
+		if !v.report.OK {
+			return &codedError{exitFailed, errors.New("")}
+		}
+		return nil
+	}
 	err = a.emit(c.out, func(w io.Writer) error {
 		if format == "json" || format == "yaml" {
 			return encode(w, format, &v.report)
@@ -134,6 +143,12 @@ func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	opt, err := c.engine.options()
 	if err != nil {
 		return nil, err
+	}
+	if opt.world, err = a.world(c.engine, c.machine); err != nil {
+		return nil, err
+	}
+	if opt.world != nil && opt.world.Rank > 0 {
+		a.quiet = true
 	}
 	v := &validator{app: a, command: c, sweep: sweep, options: opt, bar: a.newProgress()}
 	v.report = allreduce.Report{Schema: allreduce.ReportSchema, Machine: c.machine.machines, OK: true}

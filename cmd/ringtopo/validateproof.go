@@ -37,6 +37,7 @@ func (v *validator) prove(ctx context.Context, s *step) error {
 	if err = v.measure(ctx, l.Plan, &r, s.rounds); err == nil && s.patterns {
 		err = v.mark(ctx, l.Plan, &r, s)
 	}
+	err = v.agree(ctx, &r, err)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -97,9 +98,14 @@ func (v *validator) measure(ctx context.Context, p *allreduce.Plan, r *allreduce
 		return err
 	}
 	r.TimeUs = float64(best.Nanoseconds()) / 1e3
-	r.AlgBW = float64(r.Bytes) / float64(max(best.Nanoseconds(), 1))
-	r.BusBW = allreduce.BusBW(v.comm.NRanks, r.Bytes, r.TimeUs)
+	v.rate(r)
 	return nil
+}
+
+// rate works out bandwidths from a run's time.
+func (v *validator) rate(r *allreduce.Run) {
+	r.AlgBW = float64(r.Bytes) / max(r.TimeUs*1e3, 1)
+	r.BusBW = allreduce.BusBW(v.comm.NRanks, r.Bytes, r.TimeUs)
 }
 
 // mark runs the message, or a shorter one by the same algorithm, protocol and

@@ -69,7 +69,7 @@ func (v *validator) checkFault() error {
 		return usage("--inject: rank %d: the communicator has ranks 0 to %d", f.Rank, v.comm.NRanks-1)
 	case f.Channel >= len(v.comm.Rings):
 		return usage("--inject: channel %d: the communicator has channels 0 to %d", f.Channel, len(v.comm.Rings)-1)
-	case f.Kind == allreduce.KillProcess && !v.options.procs:
+	case f.Kind == allreduce.KillProcess && !v.options.procs && v.options.world == nil:
 		return usage("--inject %s needs --procs: without it ranks have no processes of their own", f.Kind)
 	}
 	return nil
