@@ -58,21 +58,17 @@ type Ran struct {
 	Channels int    `json:"channels"`
 	Threads  int    `json:"threads"`
 	// By is the engine, where it is another than the experiment's; From says
-	// where the choice comes from, where the best was asked for.
+	// where the choice comes from.
 	By   string `json:"by,omitempty"`
 	From string `json:"from,omitempty"`
 }
 
-// String is such as "Ring/LL", or "OneShot/LL (seed: two GPUs over NVLink)".
+// String is such as "Ring/LL", or another engine.
 func (r *Ran) String() string {
-	s := r.Algo + "/" + r.Proto
 	if r.By != "" {
-		s = r.By
+		return r.By
 	}
-	if r.From != "" {
-		s += " (" + r.From + ")"
-	}
-	return s
+	return r.Algo + "/" + r.Proto
 }
 
 // Samples joins the passes.

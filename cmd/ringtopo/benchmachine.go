@@ -274,15 +274,11 @@ func (b *benchSession) Run(ctx context.Context) (time.Duration, error) {
 
 // Ran says what was planned.
 func (b *benchSession) Ran() bench.Ran {
-	w := &b.plan.Works[0]
-	r := bench.Ran{Algo: w.Algo.String(), Proto: w.Proto.String(), Channels: len(b.plan.Channels()), Threads: b.plan.Threads}
-	if b.chosen.From.Kind == best.FromSeed || b.chosen.From.Kind == best.FromTable {
-		r.From = b.chosen.From.String()
-	}
 	if b.chosen.Engine == best.NCCL {
-		r = bench.Ran{By: b.ex.Name(), From: r.From}
+		return bench.Ran{By: b.ex.Name(), From: b.chosen.From.String()}
 	}
-	return r
+	w := &b.plan.Works[0]
+	return bench.Ran{Algo: w.Algo.String(), Proto: w.Proto.String(), Channels: len(b.plan.Channels()), Threads: b.plan.Threads, From: b.chosen.From.String()}
 }
 
 // Close frees everything.

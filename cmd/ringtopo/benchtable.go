@@ -80,7 +80,7 @@ func remark(f *bench.Finding) string {
 		notes = append(notes, "tie with the baseline")
 	}
 	if f.Ran != nil && (f.Ran.Algo != f.Setting.Algo || f.Ran.Proto != f.Setting.Proto) {
-		notes = append(notes, "ran as "+f.Ran.String())
+		notes = append(notes, "ran as "+ranBy(f))
 	}
 	return strings.Join(notes, ", ")
 }
@@ -176,10 +176,18 @@ func ranAs(f *bench.Finding) string {
 	if !f.Usable {
 		noise = fmt.Sprintf(" (CV %.0f %%)", 100*f.Stats.CV)
 	}
-	if f.Ran.From != "" {
-		return f.Ran.String() + noise
+	if f.Ran.By != "" {
+		return ranBy(f) + noise
 	}
-	return fmt.Sprintf("%s x %d%s", f.Ran, f.Ran.Channels, noise)
+	return fmt.Sprintf("%s x %d%s", ranBy(f), f.Ran.Channels, noise)
+}
+
+// ranBy says what ran, and where the choice comes from if the best was asked for.
+func ranBy(f *bench.Finding) string {
+	if f.Setting.Algo != bench.Best {
+		return f.Ran.String()
+	}
+	return fmt.Sprintf("%s (%s)", f.Ran, f.Ran.From)
 }
 
 func inPlace(a *bench.Analysis, s bench.Setting) *bench.Finding {
