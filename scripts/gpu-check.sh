@@ -82,7 +82,7 @@ for p in "$@"; do
   perGPU)
     cli perGPU 30 0 validate --engine gpu -m v100x4 --ranks-per-gpu 4 --bytes 1MiB --rounds 2
     cli perGPU 30 2 validate --engine gpu -m dgx-1v --ranks-per-gpu 1 --bytes 1MiB
-    cli perGPU 30 2 validate --engine gpu -m dgx-2 --ranks-per-gpu 17 --bytes 1MiB
+    cli perGPU 30 2 validate --engine gpu -m dgx-2 --nodes 2 --ranks-per-gpu 32 --bytes 1MiB
     cli perGPU 30 0 validate --engine gpu -m dgx-2 --bytes 1MiB --proto Simple --rounds 1 --stress=false # fewer channels, with a note
     ;;
   nocgo) # a build without cgo has no probe, but runs kernels
