@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/bench"
@@ -65,14 +66,10 @@ func (a *app) compete(c *benchCommand, p *comparison, ar *arena) error {
 	report := ar.report(c.machine.machines, p.rules.Rounds)
 	show := a.show(c, p, report)
 	runErr := a.playAll(p, ar, report, show)
-	var wrong *contest.WrongError
-	var stuck *allreduce.StuckError
-	switch {
-	case errors.As(runErr, &wrong), errors.As(runErr, &stuck):
-		return &codedError{exitFailed, runErr}
-	case runErr != nil && !errors.Is(runErr, context.Canceled):
-		return tooLarge(runErr)
-	case runErr != nil:
+	if runErr != nil && !errors.Is(runErr, context.Canceled) {
+		return failedRun(runErr)
+	}
+	if runErr != nil {
 		a.note("interrupted: what was measured is kept")
 		a.ctx = context.WithoutCancel(a.ctx)
 	}
@@ -86,6 +83,16 @@ func (a *app) compete(c *benchCommand, p *comparison, ar *arena) error {
 		return runErr
 	}
 	return tooSlow(report.Below(p.minRatio), p.minRatio)
+}
+
+// failedRun is the error of a measurement that did not come to its end.
+func failedRun(err error) error {
+	var coded *codedError
+	var output *outputError
+	if errors.As(err, &coded) || errors.As(err, &output) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, context.Canceled) {
+		return tooLarge(err)
+	}
+	return &codedError{exitFailed, err}
 }
 
 // show prints the table line by line as it grows: to stdout where that is what

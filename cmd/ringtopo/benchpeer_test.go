@@ -28,6 +28,7 @@ type paced struct {
 	pace contest.Pace
 	lie  bool
 	turn func()
+	fail error
 }
 
 func (p *paced) Ready(pl *allreduce.Plan, args []allreduce.Args, _ int, _ contest.How) (contest.Replay, error) {
@@ -44,8 +45,8 @@ func (r *pacedReplay) Run(ctx context.Context, _ int) (contest.Pace, error) {
 	if r.p.turn != nil {
 		r.p.turn()
 	}
-	if r.p.lie {
-		return r.p.pace, nil
+	if r.p.fail != nil || r.p.lie {
+		return r.p.pace, r.p.fail
 	}
 	_, err := r.p.Run(ctx, r.plan, r.args)
 	return r.p.pace, err
@@ -255,6 +256,14 @@ func TestPeerEnds(t *testing.T) {
 		plain.lie = true
 		_, _, err := contestWith(t, ar, nil)
 		if exit(err) != exitFailed || !strings.Contains(err.Error(), "1024 bytes of float32: graph: plain: ") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("broken", func(t *testing.T) {
+		ar, _, _, symmetric := twoGPUs(t)
+		symmetric.fail = errors.New("unhandled cuda error")
+		_, _, err := contestWith(t, ar, nil)
+		if exit(err) != exitFailed || !strings.Contains(err.Error(), "symmetric: unhandled cuda error") {
 			t.Errorf("error %v", err)
 		}
 	})

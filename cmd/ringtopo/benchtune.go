@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/best"
 	"github.com/ringtopo/ringtopo/allreduce/contest"
@@ -62,7 +61,7 @@ func (a *app) benchTune(cmd *cobra.Command, c *benchCommand) error {
 	}
 	t, err := a.tune(c, ar, hows[0], rules)
 	if err = errors.Join(err, ar.close()); err != nil {
-		return tooLarge(err)
+		return failedRun(err)
 	}
 	file.Put(*t)
 	if err := writeTables(path, file); err != nil {
@@ -187,11 +186,6 @@ func (ar *arena) try(ctx context.Context, s bench.Setting, how contest.How, rule
 	}
 	outcomes, err := m.Play(ctx)
 	if err != nil {
-		var wrong *contest.WrongError
-		var stuck *allreduce.StuckError
-		if errors.As(err, &wrong) || errors.As(err, &stuck) {
-			return size, &codedError{exitFailed, err}
-		}
 		return size, err
 	}
 	for i := range size.Candidates {

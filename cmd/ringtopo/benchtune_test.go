@@ -91,7 +91,7 @@ func TestTuneRefusesWrongBits(t *testing.T) {
 	a := &app{err: &bytes.Buffer{}, ctx: context.Background()}
 	c := &benchCommand{machine: &machineFlags{}, bytes: "1KiB", algo: "auto", proto: "auto", dtype: "float32", op: "sum", buffsize: "4MiB"}
 	_, err := a.tune(c, ar, contest.Graph, contest.Rules{Rounds: 1, Launches: 1})
-	if err == nil || exitCode(err, true) != exitFailed || !strings.Contains(err.Error(), "OneShot/LL: ") {
+	if err == nil || exitCode(failedRun(err), true) != exitFailed || !strings.Contains(err.Error(), "OneShot/LL: ") {
 		t.Errorf("error %v", err)
 	}
 }
