@@ -72,7 +72,30 @@ input. NCCL's variables act as they do in NCCL.`,
 	root.SetErr(a.err)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no notes on stderr")
 	root.AddCommand(a.commands()...)
+	refuseUnknown(root)
 	return root
+}
+
+// refuseUnknown makes the library's own commands refuse what they do not know,
+// which they would pass over with a page of help and a good exit code.
+func refuseUnknown(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				_, rest, err := root.Find(args)
+				if err == nil && len(rest) > 0 {
+					err = fmt.Errorf("unknown command %q", strings.Join(args, " "))
+				}
+				return err
+			}
+		case "completion":
+			cmd.Args = cobra.NoArgs
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 // run carries out a command line and gives the exit code.

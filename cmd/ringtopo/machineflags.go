@@ -180,6 +180,17 @@ func (a *app) noteJob(boxes []job.Box, env *ncclenv.Env) {
 	}
 }
 
+// named refuses flags that are given as an empty text, such as an unset variable
+// of a script: what they name would silently be another thing.
+func named(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usage("--%s is empty", name)
+		}
+	}
+	return nil
+}
+
 // noGPU adds to the news that there is no driver how to do without.
 func noGPU(err error) error {
 	if errors.Is(err, probe.ErrNoGPU) {

@@ -16,6 +16,9 @@ func (a *app) newMan() *cobra.Command {
 		Example: "  ringtopo man --dir /usr/local/share/man/man1",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := named(cmd, "dir"); err != nil {
+				return err
+			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return newOutputError(dir, err)
 			}
@@ -39,6 +42,9 @@ func (a *app) newDocs() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := named(cmd, "dir"); err != nil {
+				return err
+			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return newOutputError(dir, err)
 			}

@@ -19,6 +19,7 @@ func (f *matrixFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.pcie, "pcie", 0, "of an nvidia-smi matrix: generation of its PCI Express, 1 to 6 (default by compute capability)")
 	cmd.Flags().IntVar(&f.nicGbps, "nic-gbps", 0, "of an nvidia-smi matrix: speed of its NICs, Gb/s (default by compute capability)")
 	cmd.Flags().StringVar(&f.nvswitch, "nvswitch", "", "of an nvidia-smi matrix: yes or no, whether NVLinks lead to a switch (default by their number)")
+	complete(cmd, map[string][]string{"nvswitch": {"yes", "no"}, "pcie": {"1", "2", "3", "4", "5", "6"}})
 }
 
 // laneSpeeds are those of PCI Express generations 1 to 6, in topo's unit.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -31,14 +32,17 @@ var suffixes = map[string][]string{
 func (a *app) addOutput(cmd *cobra.Command, formats ...string) *output {
 	o := &output{formats: formats}
 	cmd.Flags().StringVarP(&o.format, "output", "o", "", fmt.Sprintf("format: %s (default %s, or what the suffix of --out says)", strings.Join(formats, ", "), formats[0]))
-	cmd.Flags().StringVar(&o.file, "out", "", "write to this file")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&o.file, "out", "", "write to this file; - is standard output")
+	complete(cmd, map[string][]string{"output": formats})
 	return o
 }
 
 // resolve gives the format in force. A suffix that asks for none of the
 // command's formats is refused, so that no file lies about what is in it.
 func (o *output) resolve() (string, error) {
+	if o.file == "-" {
+		o.file = ""
+	}
 	format := o.format
 	if suffix := strings.ToLower(filepath.Ext(o.file)); format == "" && suffix != "" {
 		if format = o.bySuffix(suffix); format == "" {
@@ -132,12 +136,12 @@ func (s *sink) Write(p []byte) (int, error) {
 }
 
 func writeFile(name string, write func(io.Writer) error) (err error) {
-	path := name
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return writeDevice(name, write)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeDevice(path, name, write)
+	path, err := followed(name)
+	if err != nil {
+		return newOutputError(name, err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -158,6 +162,22 @@ func writeFile(name string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
+// followed gives what a name leads to through links, whether it is there or not.
+func followed(path string) (string, error) {
+	const maxLinks = 40 // as in the kernel
+	for range maxLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // not a link, or nothing yet
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", syscall.ELOOP
+}
+
 // publish gives a finished file its name.
 func publish(f *os.File, path string) error {
 	if err := f.Chmod(0o644); err != nil {
@@ -170,8 +190,8 @@ func publish(f *os.File, path string) error {
 }
 
 // writeDevice writes to what cannot be replaced: a pipe, a terminal.
-func writeDevice(path, name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+func writeDevice(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return newOutputError(name, err)
 	}

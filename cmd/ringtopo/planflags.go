@@ -45,6 +45,10 @@ func (a *app) addPlanFlags(cmd *cobra.Command, m *machineFlags, def string) *pla
 	fl.StringVar(&f.buffsize, "buffsize", "", "size of a FIFO: that of --proto, else of Simple")
 	fl.IntVar(&f.nthreads, "nthreads", 0, "most threads of a block, without posting threads (NCCL_NTHREADS)")
 	f.given = fl.Changed
+	complete(cmd, map[string][]string{
+		"algo":  {"Tree", "Ring", "NVLS", "NVLSTree", "OneShot", "TwoShot"},
+		"proto": texts(allreduce.Protos()), "dtype": texts(allreduce.DTypes()), "op": texts(allreduce.Ops()),
+	})
 	m.reads = func(env *ncclenv.Env) { f.settings = plan.SettingsFrom(env) }
 	return f
 }

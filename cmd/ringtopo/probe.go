@@ -45,6 +45,9 @@ to be that machine.`,
   ringtopo probe -m dgx-1v --gpus 0,3 --out two.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := named(cmd, "replay", "capture"); err != nil {
+				return err
+			}
 			if err := r.apply(f, cmd.Flags().Changed("machine")); err != nil {
 				return err
 			}

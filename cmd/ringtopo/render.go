@@ -49,7 +49,7 @@ draws them as they are, dot lays them out anew.`,
 	c.out = a.addOutput(cmd, "svg", "png", "dot")
 	cmd.Flags().StringVar(&c.channels, "channels", "", "draw the rings of these channels, for example 0,3 or 0-5, or all")
 	cmd.Flags().StringVar(&c.view, "view", "machine", "machine, or ring: the GPUs on a circle (of channel 0 without --channels)")
-	_ = cmd.RegisterFlagCompletionFunc("view", cobra.FixedCompletions([]string{"machine", "ring"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, map[string][]string{"view": {"machine", "ring"}})
 	return cmd
 }
 

@@ -50,6 +50,9 @@ planner gives it, or one given by hand with --ring, which takes the whole messag
 			if c.given, c.looped = given("rank"), given("loop"); given("ring") && slices.ContainsFunc([]string{"machine", "gpus", "nodes", "channel"}, given) {
 				return usage("--ring is a ring by hand: it goes with none of -m, --gpus, --nodes and --channel")
 			}
+			if err := named(cmd, "ring"); err != nil {
+				return err
+			}
 			return a.schedule(&c)
 		},
 	}

@@ -50,7 +50,7 @@ func (a *app) newTopo() *cobra.Command {
 	f = a.addBoxFlags(cmd)
 	o = a.addOutput(cmd, "text", "json", "yaml")
 	cmd.Flags().StringSliceVar(&views, "view", views, "what to show as text: smi, nccl, tree, paths, or all")
-	_ = cmd.RegisterFlagCompletionFunc("view", cobra.FixedCompletions([]string{"smi", "nccl", "tree", "paths", "all"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, map[string][]string{"view": {"smi", "nccl", "tree", "paths", "all"}})
 	return cmd
 }
 
