@@ -14,6 +14,11 @@ func (e *Executor) MostChannels(p *allreduce.Plan) (int, error) {
 	if e.closed {
 		return 0, errClosed
 	}
+	for i := range p.Works {
+		if err := e.load(e.kernelOf(&p.Works[i])); err != nil {
+			return 0, err
+		}
+	}
 	most := allreduce.MaxChannels
 	for _, d := range e.devices {
 		err := d.Do(func() error {

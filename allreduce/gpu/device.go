@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -18,7 +19,7 @@ type device struct {
 	stream      *cuda.Stream
 	start, stop *cuda.Event
 	modules     map[string]*cuda.Module
-	functions   map[string]*cuda.Function
+	functions   map[kernel]*cuda.Function
 	arenas      []cuda.Ptr // by place in ranks
 	channels    cuda.Ptr   // [rank][channel] channelWire
 	reports     cuda.Ptr   // the same shape, reportWire; the direct algorithms' by block
@@ -35,7 +36,7 @@ func openDevice(d *cuda.Device, ranks []int, l *allreduce.Layout) (*device, erro
 	if err != nil {
 		return nil, err
 	}
-	g := &device{Context: ctx, ranks: ranks, modules: map[string]*cuda.Module{}, functions: map[string]*cuda.Function{}}
+	g := &device{Context: ctx, ranks: ranks, modules: map[string]*cuda.Module{}, functions: map[kernel]*cuda.Function{}}
 	if err := g.Do(func() error { return g.set(l) }); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
@@ -84,12 +85,42 @@ func (d *device) zeroed(n int64) (cuda.Ptr, error) {
 	return p, d.stream.Fill(p, 0, n)
 }
 
+// kernel names a kernel: the type is empty where it knows none.
+type kernel struct{ module, dtype, entry string }
+
+func (k kernel) key() string { return k.module + "/" + k.dtype }
+
+// load has all devices compile a kernel at the same time, where one of them has
+// not yet: that takes longer than all the rest of a first run.
+func (e *Executor) load(k kernel) error {
+	lacks := func(d *device) bool { return d.functions[k] == nil }
+	if len(e.devices) < 2 || !slices.ContainsFunc(e.devices, lacks) {
+		return nil // a device alone loads what it needs
+	}
+	return atOnce(e.devices, func(_ int, d *device) error {
+		return d.Do(func() error {
+			_, err := d.function(k.module, k.dtype, k.entry)
+			return err
+		})
+	})
+}
+
+// kernelOf is what runs a work.
+func (e *Executor) kernelOf(w *allreduce.Work) kernel {
+	if w.Algo.Direct() {
+		k := directKernelOf(w.Algo, w.Proto, e.opts.Direct)
+		return kernel{k.module, w.DType.String(), k.entry}
+	}
+	return kernel{kernels.ModuleRing, w.DType.String(), ringKernels[w.Proto].entry}
+}
+
 // function finds a kernel, loading its module first where it must.
 func (d *device) function(module, dtype, entry string) (*cuda.Function, error) {
-	key := module + "/" + dtype
-	if f := d.functions[key+"/"+entry]; f != nil {
+	k := kernel{module, dtype, entry}
+	if f := d.functions[k]; f != nil {
 		return f, nil
 	}
+	key := k.key()
 	m := d.modules[key]
 	if m == nil {
 		ptx, err := kernels.PTX(module, dtype)
@@ -105,7 +136,7 @@ func (d *device) function(module, dtype, entry string) (*cuda.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.functions[key+"/"+entry] = f
+	d.functions[k] = f
 	return f, nil
 }
 

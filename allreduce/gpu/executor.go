@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -106,25 +107,45 @@ func (e *Executor) steps(where []*cuda.Device) []step {
 	}
 }
 
-// openDevices starts the GPUs that ranks are on, and allocates what ranks have.
+// openDevices starts the GPUs that ranks are on, all at once, and allocates what
+// ranks have.
 func (e *Executor) openDevices(where []*cuda.Device) error {
-	for _, d := range slices.Compact(slices.SortedFunc(slices.Values(where), byOrdinal)) {
+	list := slices.Compact(slices.SortedFunc(slices.Values(where), byOrdinal))
+	opened := make([]*device, len(list))
+	err := atOnce(list, func(i int, d *cuda.Device) (err error) {
 		var ranks []int
 		for r, at := range where {
 			if at == d {
 				ranks = append(ranks, r)
 			}
 		}
-		g, err := openDevice(d, ranks, e.layout)
-		if err != nil {
-			return fmt.Errorf("GPU %d with ranks %v: %w", d.Ordinal, ranks, err)
+		if opened[i], err = openDevice(d, ranks, e.layout); err != nil {
+			err = fmt.Errorf("GPU %d with ranks %v: %w", d.Ordinal, ranks, err)
+		}
+		return err
+	})
+	for _, g := range opened {
+		if g == nil {
+			continue
 		}
 		e.devices = append(e.devices, g)
-		for i, r := range ranks {
+		for i, r := range g.ranks {
 			e.seats[r] = seat{g, i}
 		}
 	}
-	return nil
+	return err
+}
+
+// atOnce does something with every element at the same time, and joins the
+// errors.
+func atOnce[T any](list []T, f func(i int, x T) error) error {
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, x := range list {
+		wg.Go(func() { errs[i] = f(i, x) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func byOrdinal(a, b *cuda.Device) int { return a.Ordinal - b.Ordinal }

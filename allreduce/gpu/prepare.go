@@ -52,6 +52,9 @@ func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
 		if w := p.Works[i].Threads; w > p.Threads {
 			return fmt.Errorf("work %d: %d threads in blocks of %d", i, w, p.Threads)
 		}
+		if err := e.load(e.kernelOf(&p.Works[i])); err != nil {
+			return fmt.Errorf("work %d: %w", i, err)
+		}
 	}
 	if err := e.provideDirect(p); err != nil {
 		return err

@@ -36,6 +36,11 @@ const (
 // platforms allow it and then corrupt or lose what is written.
 func (e *Executor) explore() (*reach, error) {
 	r := &reach{ways: map[[2]*device]way{}}
+	if !e.opts.NoP2P {
+		if err := e.load(kernel{kernels.ModuleP2P, "", "pattern"}); err != nil {
+			return nil, err
+		}
+	}
 	for _, a := range e.devices {
 		for _, b := range e.devices {
 			if a == b {
