@@ -28,6 +28,7 @@ func (g *gpuPlayer) Ready(p *allreduce.Plan, args []allreduce.Args, calls int, h
 	if err != nil {
 		return nil, err
 	}
+	r.AtOnce()
 	return gpuReplay{r}, nil
 }
 

@@ -18,6 +18,8 @@ type Replay struct {
 	e     *Executor
 	times int
 	parts []replayPart
+	// atOnce has graphs start when the first is queued, not when all are.
+	atOnce bool
 }
 
 // replayPart is a device's share.
@@ -157,7 +159,7 @@ func (r *Replay) queue(part *replayPart, n int, pace *Pace, open func()) error {
 	if err := part.start.Record(part.stream); err != nil {
 		return err
 	}
-	if part.graph == nil {
+	if part.graph == nil || r.atOnce {
 		open()
 	}
 	begin := time.Now()

@@ -4,6 +4,10 @@ package gpu
 // was captured before stays as it is.
 func (e *Executor) Tune(t DirectTuning) { e.opts.Direct = t }
 
+// AtOnce has a replay start as soon as its first launch is queued. Others are
+// compared so: NCCL's graphs cannot be queued before they start.
+func (r *Replay) AtOnce() { r.atOnce = true }
+
 // Hardware is what an executor runs on.
 type Hardware struct {
 	Device  string // name of the GPUs, as the driver says it; of the first where they differ

@@ -87,6 +87,44 @@ func TestTune(t *testing.T) {
 	}
 }
 
+// A replay that starts at once does not wait for all its launches to be queued:
+// the gate opens before the first graph is launched, not after the last.
+func TestAtOnce(t *testing.T) {
+	for _, atOnce := range []bool{false, true} {
+		m, drv := newMachine(t, 2)
+		l, p := plans(t, fourRanks(1), plan.Task{Count: 1000, DType: allreduce.Float32})
+		ex, err := New(l, Options{Driver: drv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial, err := verify.NewTrial(ex, p, verify.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := ex.Capture(p, trial.Args(), 1, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if atOnce {
+			r.AtOnce()
+		}
+		m.Fail["GraphLaunch"] = 1
+		part := &r.parts[0]
+		opened := false
+		err = part.Do(func() error { return r.queue(part, 1, &Pace{}, func() { opened = true }) })
+		if err == nil || opened != atOnce {
+			t.Errorf("at once %v: error %v, the gate was opened before the launch: %v", atOnce, err, opened)
+		}
+		delete(m.Fail, "GraphLaunch")
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := ex.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestHardware(t *testing.T) {
 	for _, c := range []struct {
 		gpus, ranks int
