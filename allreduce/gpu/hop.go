@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // MeasureHop moves bytes from one rank's memory to another's by a kernel's
-// stores, as a ring does, and returns the time it took.
+// stores, as a ring does, and returns the time it took. Where one cannot write to
+// the other the error wraps errors.ErrUnsupported.
 func (e *Executor) MeasureHop(ctx context.Context, from, to int, bytes int64) (time.Duration, error) {
 	if from < 0 || to < 0 || from >= e.layout.NRanks || to >= e.layout.NRanks || bytes < 16 {
 		return 0, fmt.Errorf("measure rank %d to %d with %d bytes: no such hop", from, to, bytes)
@@ -19,7 +21,7 @@ func (e *Executor) MeasureHop(ctx context.Context, from, to int, bytes int64) (t
 		return 0, err
 	}
 	if e.way(from, to) == staged {
-		return 0, fmt.Errorf("measure rank %d to %d: they are connected through host memory", from, to)
+		return 0, fmt.Errorf("measure rank %d to %d: they are connected through host memory: %w", from, to, errors.ErrUnsupported)
 	}
 	src, err := e.Alloc(from, bytes)
 	if err != nil {
