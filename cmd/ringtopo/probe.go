@@ -36,8 +36,8 @@ a report, with --mask if names, addresses and GUIDs shall not be in it. --replay
 probes such a folder on any machine, with other GPUs or variables if wanted.
 
 With -m another machine is written, which turns a matrix of nvidia-smi topo -m,
-JSON or YAML into a topology file. --capture then makes up a recording that would be found
-to be that machine.`,
+JSON or YAML into a topology file. --capture then makes up a recording that would
+be found to be that machine.`,
 		Example: `  ringtopo probe
   ringtopo probe --gpus 0,1 -o json
   ringtopo probe --capture recording --mask
