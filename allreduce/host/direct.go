@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/reduce"
 	"github.com/ringtopo/ringtopo/allreduce/schedule"
 )
 
@@ -17,30 +18,43 @@ const stretch = 1 << 20
 // in any cache.
 const streamFrom = 32 << 20
 
-func copyInto(dst, src, _ []byte) { copy(dst, src) }
-
 // runTwoShot reduces this rank's share of the part and writes it to all. A share
 // is read and written by one worker only, so in place is no case of its own.
 func (w *worker) runTwoShot(work int, part *allreduce.Part) bool {
 	es := int64(w.work.DType.Size())
 	off, count := schedule.ShareLoop(part, w.work.DType, w.layout.NRanks).At(schedule.Chunk(w.rank))
-	from, to := off*es, (off+count)*es
+	return w.spread(work, off*es, (off+count)*es, w.layout.NRanks)
+}
+
+// runOneShot has every rank reduce the whole part for itself.
+func (w *worker) runOneShot(work int, part *allreduce.Part) bool {
+	es := int64(w.work.DType.Size())
+	from, to := part.Offset*es, (part.Offset+part.Count)*es
+	if w.spans.shared[work] {
+		return w.replace(work, from, to)
+	}
+	return w.spread(work, from, to, 1)
+}
+
+// spread reduces some bytes of all inputs and writes them to the outputs of this
+// rank and those behind it, heirs in all.
+func (w *worker) spread(work int, from, to int64, heirs int) bool {
 	if !w.mayGoOn(0) {
 		return false
 	}
-	put := copyInto
-	if w.work.Bytes()*int64(w.layout.NRanks) >= streamFrom {
-		put = stream
-	}
-	for at := from; at < to; at += int64(len(w.wide)) {
-		upto := min(at+int64(len(w.wide)), to)
-		acc := w.wide[:upto-at]
-		w.gather(acc, work, at)
+	past := w.work.Bytes()*int64(w.layout.NRanks) >= streamFrom
+	for at := from; at < to; at += stretch {
+		upto := min(at+stretch, to)
+		w.inputs, w.outputs = w.inputs[:0], w.outputs[:0]
 		for i := range w.layout.NRanks {
-			if r := (w.rank + i) % w.layout.NRanks; i == 0 || !w.drops() {
-				put(w.spans.out(work, r)[at:upto], acc, w.spans.in(work, r)[min(upto, to-1):])
+			w.inputs = append(w.inputs, w.spans.in(work, i)[at:upto])
+		}
+		for i := range heirs {
+			if !w.drops() || i == 0 && heirs > 1 {
+				w.outputs = append(w.outputs, w.spans.out(work, (w.rank+i)%w.layout.NRanks)[at:upto])
 			}
 		}
+		w.spreadStretch(past)
 		if !w.stride(at-from, upto-from) {
 			return false
 		}
@@ -48,39 +62,81 @@ func (w *worker) runTwoShot(work int, part *allreduce.Part) bool {
 	return true
 }
 
-// gather sets acc to all ranks' inputs from byte at on, combined.
-func (w *worker) gather(acc []byte, work int, at int64) {
-	f := &w.fold
-	upto := at + int64(len(acc))
-	sum := w.spans.in(work, 0)[at:upto]
-	if f.scales {
-		f.load(acc, sum)
-		sum = acc
+// spreadStretch reduces the inputs at hand into the outputs at hand: past the
+// caches in one pass, if there is a way for the type and operation. Within them
+// it is block by block, since stores to many places at once are slow there.
+func (w *worker) spreadStretch(past bool) {
+	done, end := 0, 0
+	if past && w.plain() {
+		done, end = reduce.Spread(w.outputs, w.inputs, w.work.DType, w.work.Op, true)
 	}
-	for r := 1; r < w.layout.NRanks; r++ {
-		f.merge(acc, sum, f.own(w.spans.in(work, r)[at:upto]))
-		sum = acc
-	}
-	f.finish(acc)
+	w.spreadBlocks(0, done, past)
+	w.spreadBlocks(end, len(w.inputs[0]), past)
 }
 
-// runOneShot has every rank reduce the whole part for itself.
-func (w *worker) runOneShot(work int, part *allreduce.Part) bool {
-	es := int64(w.work.DType.Size())
-	out := w.spans.out(work, w.rank)
-	from, to := part.Offset*es, (part.Offset+part.Count)*es
+func (w *worker) spreadBlocks(from, to int, past bool) {
+	for at := from; at < to; at += len(w.wide) {
+		upto := min(at+len(w.wide), to)
+		acc := w.wide[:upto-at]
+		w.gather(acc, at)
+		for i, out := range w.outputs {
+			if past {
+				stream(out[at:upto], acc, w.inputs[i][min(upto, to-1):])
+			} else {
+				copy(out[at:upto], acc)
+			}
+		}
+	}
+}
+
+// plain reports whether inputs and results are taken as they are.
+func (w *worker) plain() bool { return !w.fold.scales && !w.fold.divides }
+
+// gather sets acc to the inputs at hand from byte at on, combined.
+func (w *worker) gather(acc []byte, at int) {
+	w.pieces, w.target[0] = w.pieces[:0], acc
+	for _, in := range w.inputs {
+		w.pieces = append(w.pieces, in[at:at+len(acc)])
+	}
+	end := 0
+	if w.plain() {
+		_, end = reduce.Spread(w.target[:], w.pieces, w.work.DType, w.work.Op, false)
+	}
+	f, rest := &w.fold, acc[end:]
+	if len(rest) == 0 {
+		return
+	}
+	sum := w.pieces[0][end:]
+	if f.scales {
+		f.load(rest, sum)
+		sum = rest
+	}
+	for _, in := range w.pieces[1:] {
+		f.merge(rest, sum, f.own(in[end:]))
+		sum = rest
+	}
+	f.finish(rest)
+}
+
+// replace is spread for one heir where outputs are inputs of others: nothing is
+// written before all have read it.
+func (w *worker) replace(work int, from, to int64) bool {
 	if !w.mayGoOn(0) {
 		return false
 	}
 	for at := from; at < to; at += int64(len(w.wide)) {
 		upto := min(at+int64(len(w.wide)), to)
+		w.inputs = w.inputs[:0]
+		for i := range w.layout.NRanks {
+			w.inputs = append(w.inputs, w.spans.in(work, i)[at:upto])
+		}
 		acc := w.wide[:upto-at]
-		w.gather(acc, work, at)
-		if w.spans.shared[work] && !w.meet() {
+		w.gather(acc, 0)
+		if !w.meet() {
 			return false
 		}
 		if !w.drops() {
-			copy(out[at:upto], acc)
+			copy(w.spans.out(work, w.rank)[at:upto], acc)
 		}
 		if !w.stride(at-from, upto-from) {
 			return false

@@ -24,12 +24,15 @@ type worker struct {
 	fold     fold
 	acc, got []byte // scratch of a block or group
 	wide     []byte // both together
-	armed    bool   // has said that it is about to sleep
-	ticket   uint32 // with processes: the rings until it did,
-	vain     bool   // and whether it has looked in vain since
-	progress uint64
-	met      uint64 // meetings since set-up
-	metBase  uint64 // before the run
+	// what a direct algorithm has at hand: a stretch, and a block of it
+	inputs, outputs, pieces [][]byte
+	target                  [1][]byte
+	armed                   bool   // has said that it is about to sleep
+	ticket                  uint32 // with processes: the rings until it did,
+	vain                    bool   // and whether it has looked in vain since
+	progress                uint64
+	met                     uint64 // meetings since set-up
+	metBase                 uint64 // before the run
 
 	fault allreduce.Fault
 	sent  int // chunks in this run
@@ -45,6 +48,8 @@ func newWorker(e *engine, rank, channel, role int) *worker {
 	scratch := aligned(4 * block)
 	w.acc, w.got, w.fold.scratch = scratch[:block], scratch[block:2*block], scratch[2*block:]
 	w.wide = scratch[:2*block]
+	tables, n := make([][]byte, 3*e.shape.ranks), e.shape.ranks
+	w.inputs, w.outputs, w.pieces = tables[:0:n], tables[n:n:2*n], tables[2*n:2*n:3*n]
 	if role == first {
 		w.joinRing()
 	}
