@@ -21,15 +21,17 @@ const (
 
 // Report is a comparison with NCCL, with every sample.
 type Report struct {
-	Schema   string     `json:"schema"`
-	Machine  []string   `json:"machine"` // whose rings
-	Class    best.Class `json:"class"`
-	Host     bench.Host `json:"host"`
-	NCCL     Library    `json:"nccl"`
-	Started  time.Time  `json:"started"`
-	Rounds   int        `json:"rounds"`
-	Finished bool       `json:"finished"` // false: interrupted, sizes are missing
-	Results  []Result   `json:"results"`
+	Schema  string     `json:"schema"`
+	Machine []string   `json:"machine"` // whose rings
+	Class   best.Class `json:"class"`
+	Host    bench.Host `json:"host"`
+	NCCL    Library    `json:"nccl"`
+	Started time.Time  `json:"started"`
+	Rounds  int        `json:"rounds"`
+	// Spread is how many blocks our rings were launched with for each that works.
+	Spread   int      `json:"spread,omitempty"`
+	Finished bool     `json:"finished"` // false: interrupted, sizes are missing
+	Results  []Result `json:"results"`
 }
 
 // Library is the NCCL that was compared with.

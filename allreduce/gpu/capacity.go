@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/ringtopo/ringtopo/allreduce"
-	"github.com/ringtopo/ringtopo/cuda/kernels"
 )
 
 // MostChannels is how many channels a plan's works may use here: the blocks of
@@ -27,7 +26,7 @@ func (e *Executor) MostChannels(p *allreduce.Plan) (int, error) {
 				if w.Algo.Direct() {
 					continue // they take what there is
 				}
-				f, err := d.function(kernels.ModuleRing, w.DType.String(), ringKernels[w.Proto].entry)
+				f, err := d.function(ringKernels[w.Proto].entry, w.DType.String(), ringKernels[w.Proto].entry)
 				if err != nil {
 					return err
 				}

@@ -109,9 +109,10 @@ func (e *Executor) load(k kernel) error {
 func (e *Executor) kernelOf(w *allreduce.Work) kernel {
 	if w.Algo.Direct() {
 		k := directKernelOf(w.Algo, w.Proto, e.opts.Direct)
-		return kernel{k.module, w.DType.String(), k.entry}
+		return kernel{k.entry, w.DType.String(), k.entry}
 	}
-	return kernel{kernels.ModuleRing, w.DType.String(), ringKernels[w.Proto].entry}
+	entry := ringKernels[w.Proto].entry
+	return kernel{entry, w.DType.String(), entry}
 }
 
 // function finds a kernel, loading its module first where it must.

@@ -21,11 +21,11 @@ type DirectTuning struct {
 
 const maxDirectBlocks = 128
 
-// directKernel is how an algorithm goes with a protocol: by a module's kernel,
+// directKernel is how an algorithm goes with a protocol: by a kernel,
 // over memory that limits a launch.
 type directKernel struct {
-	module, entry string
-	launch        func(*cuda.Function, *cuda.Stream, cuda.Grid, *[1024]byte) error
+	entry  string // of the module of that name
+	launch func(*cuda.Function, *cuda.Stream, cuda.Grid, *[1024]byte) error
 	// room is what a launch over so many bytes needs from n ranks, most the
 	// bytes that a launch may have where there is so much.
 	room func(bytes, n int64) directRoom
@@ -33,16 +33,16 @@ type directKernel struct {
 }
 
 var (
-	oneShotLL    = directKernel{kernels.ModuleOneshot, "oneshot", kernels.Oneshot, noRoom, mostLines}
-	oneShotLL128 = directKernel{kernels.ModuleOneshot, "oneshot_ll128", kernels.OneshotLL128,
+	oneShotLL    = directKernel{"oneshot", kernels.Oneshot, noRoom, mostLines}
+	oneShotLL128 = directKernel{"oneshot_ll128", kernels.OneshotLL128,
 		func(bytes, n int64) directRoom { return directRoom{wires: wireOf(bytes)} },
 		func(r directRoom, _ int64) int64 { return r.wires / sliceWire * sliceData }}
-	twoShotWrites = directKernel{kernels.ModuleTwoshot, "twoshot", kernels.Twoshot,
+	twoShotWrites = directKernel{"twoshot", kernels.Twoshot,
 		func(bytes, n int64) directRoom { return directRoom{scratch: bytes/n + roundings} },
 		func(r directRoom, n int64) int64 { return n * (r.scratch - roundings) }}
-	twoShotLoads = directKernel{kernels.ModuleTwoshot, "twoshot_loads", kernels.TwoshotLoads, noRoom,
+	twoShotLoads = directKernel{"twoshot_loads", kernels.TwoshotLoads, noRoom,
 		func(directRoom, int64) int64 { return math.MaxInt64 }}
-	twoShotLL128 = directKernel{kernels.ModuleTwoshot, "twoshot_ll128", kernels.TwoshotLL128,
+	twoShotLL128 = directKernel{"twoshot_ll128", kernels.TwoshotLL128,
 		func(bytes, n int64) directRoom { return directRoom{wires: wireOf(bytes) + n*sliceWire} },
 		func(r directRoom, n int64) int64 { return (r.wires/sliceWire - n) * sliceData }}
 )
@@ -96,7 +96,7 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 		return nil, nil
 	}
 	k, n, size := directKernelOf(w.Algo, w.Proto, e.opts.Direct), int64(e.layout.NRanks), int64(w.DType.Size())
-	f, err := d.function(k.module, w.DType.String(), k.entry)
+	f, err := d.function(k.entry, w.DType.String(), k.entry)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func TestKernelDoesNotCompile(t *testing.T) {
 	m.Fail["ModuleLoadDataEx"], m.CompilerLog = 218, "ptxas fatal: no such instruction"
 	_, err = trial.Run(context.Background())
 	var refused *cuda.Error
-	if !errors.As(err, &refused) || refused.Log != m.CompilerLog || !strings.Contains(err.Error(), "kernels of ring/float32") {
+	if !errors.As(err, &refused) || refused.Log != m.CompilerLog || !strings.Contains(err.Error(), "kernels of ring_simple/float32") {
 		t.Errorf("got %v", err)
 	}
 	delete(m.Fail, "ModuleLoadDataEx")

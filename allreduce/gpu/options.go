@@ -32,6 +32,11 @@ type Options struct {
 	NoDirect bool
 	// Fault is a defect to have; it strikes in every run.
 	Fault allreduce.Fault
+	// Spread is how many blocks a ring is launched with for each one that works;
+	// 0 and 1: no others. The others leave at once, and so keep the working blocks
+	// of a GPU apart: neighbours share its way out. Launches of several ranks on a
+	// GPU have no others.
+	Spread int
 	// Direct tunes the algorithms without a ring.
 	Direct DirectTuning
 }

@@ -103,7 +103,7 @@ func (e *Executor) prepareDevice(d *device, list []dispatch, tables cuda.Ptr, p 
 // prepareRing makes the launch of works [from, to).
 func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Args, from, to int, t *table) (dispatch, error) {
 	kernel := ringKernels[p.Works[from].Proto]
-	f, err := d.function(kernels.ModuleRing, p.Works[from].DType.String(), kernel.entry)
+	f, err := d.function(kernel.entry, p.Works[from].DType.String(), kernel.entry)
 	if err != nil {
 		return dispatch{}, err
 	}
@@ -116,6 +116,10 @@ func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Ar
 	grid := cuda.Grid{Blocks: len(p.Channels()) * len(d.ranks), Threads: p.Threads, Cooperative: len(d.ranks) > 1}
 	if err := d.fits(f, grid, len(d.ranks)); err != nil {
 		return dispatch{}, err
+	}
+	if l.spread = 1; !grid.Cooperative && e.opts.Spread > 1 {
+		l.spread = uint32(e.opts.Spread)
+		grid.Blocks *= e.opts.Spread
 	}
 	var more []workWire
 	for i := from; i < to; i++ {

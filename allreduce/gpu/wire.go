@@ -49,7 +49,7 @@ type launchWire struct {
 	nRanks, nLocal, nChannels, nWorks             uint32
 	trace                                         uint32
 	faultKind, faultRank, faultChannel, faultStep uint32
-	_                                             uint32
+	spread                                        uint32
 	work                                          workWire
 }
 

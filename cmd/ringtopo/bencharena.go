@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type arena struct {
 	tables  *best.File
 	library contest.Library
 	host    bench.Host
+	spread  int // of rings on GPUs
 
 	ex     allreduce.Executor
 	player func(best.Choice) contest.Player // ours, launched as chosen
@@ -120,6 +122,8 @@ func (ar *arena) enterGPUs(a *app, c *benchCommand, opt engineOptions) error {
 	if slices.Equal(c.machine.machines, []string{job.Auto}) {
 		opt.devices = ar.machine.devs
 	}
+	opt.spread = cmp.Or(opt.spread, tunedSpread)
+	ar.spread = opt.spread
 	ex, err := c.engine.named("gpu").open(a, ar.planner.Layout(), opt)
 	if err != nil {
 		return cannotOpen(err)
@@ -185,7 +189,7 @@ func (ar *arena) openNCCL(a *app, c *benchCommand, opt engineOptions) (*nccl.Exe
 // report is one without results.
 func (ar *arena) report(machine []string, rounds int) *contest.Report {
 	return &contest.Report{Schema: contest.Schema, Machine: machine, Class: ar.class, Host: ar.host, NCCL: ar.library,
-		Started: time.Now().UTC().Truncate(time.Second), Rounds: rounds}
+		Started: time.Now().UTC().Truncate(time.Second), Rounds: rounds, Spread: ar.spread}
 }
 
 // play compares one message by all ways of calling.

@@ -39,6 +39,9 @@ func peerHead(r *contest.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# ringtopo %s beside NCCL %s (%s), in turn in one process: medians of %d rounds, a thread per GPU\n", r.Host.Ringtopo, r.NCCL.Version, orWord(r.NCCL.Path, "libnccl.so.2"), r.Rounds)
 	fmt.Fprintf(&b, "# %s; driver %s\n", r.Class, orWord(r.Host.Driver, "unknown"))
+	if r.Spread > 1 {
+		fmt.Fprintf(&b, "# our rings: %d blocks launched for each that works (--spread)\n", r.Spread)
+	}
 	if len(r.NCCL.Env) > 0 {
 		fmt.Fprintf(&b, "# NCCL's variables: %s\n", describeEnv(r.NCCL.Env))
 	}

@@ -25,6 +25,7 @@ type engineFlags struct {
 	procs  bool
 	noP2P  bool
 	perGPU int
+	spread int
 	nccl   string
 	limit  time.Duration
 	inject string
@@ -40,6 +41,7 @@ func (a *app) addEngineFlags(cmd *cobra.Command) *engineFlags {
 	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory; on GPUs each has a GPU of its own")
 	fl.BoolVar(&f.noP2P, "no-p2p", false, "on GPUs: go through the host's memory, as without peer access")
 	fl.IntVar(&f.perGPU, "ranks-per-gpu", 0, "on GPUs: so many ranks on each (default as many as all GPUs need to hold them)")
+	fl.IntVar(&f.spread, "spread", 0, "on GPUs: blocks that a ring is launched with for each one that works, which keeps those apart (default 1, as NCCL; with --peer and --tune 3)")
 	fl.StringVar(&f.nccl, "libnccl", "", "NCCL's library for --engine nccl (default the loader's libnccl.so.2)")
 	fl.DurationVar(&f.limit, "limit", host.DefaultLimit, "how long nothing may move before a run counts as stuck")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(append([]string{engineAuto}, engineNames()...), cobra.ShellCompDirectiveNoFileComp))
@@ -63,6 +65,7 @@ type engineOptions struct {
 	noP2P   bool
 	perGPU  int
 	nccl    string
+	spread  int // 0: as everywhere
 	limit   time.Duration
 	fault   allreduce.Fault
 	world   *launch.World // of a launcher, for engines that join it
@@ -109,7 +112,7 @@ func openGPU(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, 
 	if o.perGPU > 1 && (o.devices != nil || o.procs || o.world != nil) {
 		return nil, usage("--ranks-per-gpu %d: with -m auto, and with --procs, every rank has a GPU of its own; to share GPUs name a machine (-m) and leave out --procs", o.perGPU)
 	}
-	opt := gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices, RanksPerGPU: o.perGPU, NoP2P: o.noP2P}
+	opt := gpu.Options{Limit: o.limit, Fault: o.fault, Devices: o.devices, RanksPerGPU: o.perGPU, NoP2P: o.noP2P, Spread: o.spread}
 	if o.world != nil {
 		return joinGPU(a, l, opt, o.world)
 	}
@@ -219,9 +222,19 @@ func (f *engineFlags) stillRuns(err error) error {
 	return &codedError{exitNoGPU, fmt.Errorf("%w\nWith -m, --engine gpu proves that machine's rings on the GPUs here, in a build without cgo, too", err)}
 }
 
+// mostSpread is how many blocks a working one may be launched with.
+const mostSpread = 8
+
+// tunedSpread is the least that keeps the blocks of 24 channels apart on GPUs of
+// 132 multiprocessors (docs/performance.md).
+const tunedSpread = 3
+
 // options understands the flags.
 func (f *engineFlags) options() (o engineOptions, err error) {
-	o = engineOptions{procs: f.procs, noP2P: f.noP2P, perGPU: f.perGPU, nccl: f.nccl, limit: f.limit}
+	o = engineOptions{procs: f.procs, noP2P: f.noP2P, perGPU: f.perGPU, spread: f.spread, nccl: f.nccl, limit: f.limit}
+	if f.spread < 0 || f.spread > mostSpread {
+		return o, usage("--spread %d: want 1 to %d", f.spread, mostSpread)
+	}
 	if f.inject != "" {
 		o.fault, err = parseFault(f.inject)
 	}

@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "500d544428c4185092ec50bd9bba48c9d175a212871e2f98316b42951e323244"
+const SourceSHA256 = "34fc93a1b4707cc1a3f46712128dd2c6e809aece2abec84b727dbd3fcdc8ce88"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

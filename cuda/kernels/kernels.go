@@ -13,17 +13,12 @@ package kernels
 
 import "fmt"
 
-// Modules: ring AllReduce, and the algorithms without a ring, which exist for
-// each element type, and measurements between GPUs.
-const (
-	ModuleRing    = "ring"
-	ModuleOneshot = "oneshot"
-	ModuleTwoshot = "twoshot"
-	ModuleP2P     = "p2p"
-)
+// ModuleP2P is the module of measurements between GPUs.
+const ModuleP2P = "p2p"
 
-// PTX is the text of a module. dtype is the element type's name, empty for
-// modules that have none.
+// PTX is the text of a module. That of an AllReduce has the name of its one
+// kernel, and exists for each element type: dtype is the type's name, empty for
+// modules that know none.
 func PTX(module, dtype string) ([]byte, error) {
 	name := module
 	if dtype != "" {

@@ -20,7 +20,8 @@ import (
 var sources = []struct {
 	name  string
 	typed bool
-}{{"ring", true}, {"oneshot", true}, {"twoshot", true}, {"p2p", false}}
+}{{"ring_ll", true}, {"ring_ll128", true}, {"ring_simple", true}, {"oneshot", true}, {"oneshot_ll128", true},
+	{"twoshot", true}, {"twoshot_loads", true}, {"twoshot_ll128", true}, {"p2p", false}}
 
 // types by the planner's numbers, which the sources know as RT_TYPE.
 var types = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16"}

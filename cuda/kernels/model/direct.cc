@@ -5,7 +5,10 @@
 #include "fibre.h"
 
 #include "../src/oneshot.cu"
+#include "../src/oneshot_ll128.cu"
 #include "../src/twoshot.cu"
+#include "../src/twoshot_ll128.cu"
+#include "../src/twoshot_loads.cu"
 
 using std::vector;
 

@@ -5,7 +5,9 @@
 // Exit status: 0 as expected, 1 wrong data, 2 stuck (with the report printed).
 #include "fibre.h"
 
-#include "../src/ring.cu"
+#include "../src/ring_ll.cu"
+#include "../src/ring_ll128.cu"
+#include "../src/ring_simple.cu"
 
 #include <algorithm>
 
@@ -170,7 +172,7 @@ static int round(World &w, Launch l, u32 nWorks) {
   l.work = cases[0].work, l.works = more.data(), l.nWorks = nWorks;
   l.trace = 1;
   model::Grid grid;
-  grid.launch(w.n * __builtin_popcountll(l.mask), block, [&] { protocol == kSimple ? ring_simple(l) : protocol == kLL ? ring_ll(l) : ring_ll128(l); });
+  grid.launch(w.n * __builtin_popcountll(l.mask) * l.spread, block, [&] { protocol == kSimple ? ring_simple(l) : protocol == kLL ? ring_ll(l) : ring_ll128(l); });
   grid.run(w.random());
   bool stuck = false;
   for (Report &r : w.reports)
@@ -199,7 +201,7 @@ int main(int argc, char **argv) {
   Launch l = {};
   l.channels = w.channels.data(), l.reports = w.reports.data(), l.abort = &w.abort;
   l.timeoutNs = argc > 5 ? 3000000 : 1ull << 40;
-  l.nRanks = l.nLocal = w.n, l.nChannels = w.nChannels;
+  l.nRanks = l.nLocal = w.n, l.nChannels = w.nChannels, l.spread = 1 + w.pick(3);
   l.faultKind = arg(5), l.faultRank = arg(6), l.faultChannel = arg(7), l.faultStep = arg(8);
   for (u32 i = 0; i < arg(3); i++) {
     if (int rc = round(w, l, 1 + w.pick(3))) return rc;

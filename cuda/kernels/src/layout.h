@@ -62,12 +62,12 @@ struct Launch {
   struct Report *reports; // the same shape
   u32 *abort;        // in host memory; all ranks of the run share it
   const Work *works; // nWorks - 1 further ones, in device memory
-  u64 mask;          // channels of the launch: block b serves the (b mod n)-th
+  u64 mask;          // channels of the launch: the b-th block that works serves the (b mod n)-th
   u64 timeoutNs;     // of one wait
   u32 nRanks, nLocal, nChannels, nWorks;
   u32 trace;         // record what every block did
   u32 faultKind, faultRank, faultChannel, faultStep;
-  u32 pad;
+  u32 spread;        // blocks for each one that works; the others leave at once
   Work work;         // the first one
 };
 static_assert(sizeof(Launch) == 560, "mirrored in Go");

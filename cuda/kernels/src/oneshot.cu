@@ -75,33 +75,3 @@ KERNEL(512) oneshot(DirectLaunch l) {
   if (first < lines) foldLine(k, first, own);
   for (u64 i = first + stride; i < lines; i += stride) foldLine(k, i, ownLine(k, i, aligned));
 }
-
-// ---- The same by slices of 128-byte lines: nearly all of what crosses the link
-// is data. The next slice is sent before the one before it is waited for.
-
-KERNEL(512) oneshot_ll128(DirectLaunch l) {
-  SHARED(u32, aborted);
-  Context c = contextOf(l, &aborted);
-  u32 local = blockIndex() / l.blocks;
-  DirectRank me = l.local[local];
-  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
-  Warp w = warpOf(k);
-  u64 slices = slicesOf(k), at = w.first;
-  blockBarrier();
-  agree(k);
-  Pack own[4], next[4];
-  if (at < slices) {
-    loadSlice(k, w, at, own);
-    pushSlice(k, w, at, own);
-  }
-  for (; at < slices; at += w.stride) {
-    bool more = at + w.stride < slices;
-    if (more) {
-      loadSlice(k, w, at + w.stride, next);
-      pushSlice(k, w, at + w.stride, next);
-    }
-    foldSlice(k, w, at, own);
-    storeSlice(k, w, at, own);
-    UNROLL for (int g = 0; g < 4; g++) own[g] = next[g];
-  }
-}

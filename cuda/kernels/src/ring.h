@@ -1,4 +1,7 @@
-// Ring AllReduce: one block serves one channel of one rank.
+// Ring AllReduce: one block serves one channel of one rank. Every protocol's
+// kernel is a module of its own, since compiling it takes the driver longer than
+// all else before a first result.
+#pragma once
 #include "ll128.h"
 #include "simple.h"
 
@@ -141,8 +144,9 @@ DEVICE void record(const Launch &l, Report *r, u32 channel, u32 rank) {
 
 template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
   u64 begin = l.trace ? nanoseconds() : 0;
-  u32 tid = threadIndex(), n = __builtin_popcountll(l.mask), local = blockIndex() / n;
-  u32 channel = channelOf(l.mask, blockIndex() - local * n);
+  if (blockIndex() % l.spread) return;
+  u32 tid = threadIndex(), n = __builtin_popcountll(l.mask), place = blockIndex() / l.spread, local = place / n;
+  u32 channel = channelOf(l.mask, place - local * n);
   u64 slot = (u64)local * l.nChannels + channel;
   if (tid < 32) ((u32 *)&s.channel)[tid] = ((const u32 *)(l.channels + slot))[tid];
   if (tid == 0) s.aborted = 0;
@@ -182,19 +186,4 @@ template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
     ch->headSeen = c.headSeen;
     if (l.trace) c.report->took = (u32)(nanoseconds() - begin);
   }
-}
-
-KERNEL(640) ring_ll(Launch l) {
-  SHARED(Shared, s);
-  ringKernel<kLL>(l, s);
-}
-
-KERNEL(640) ring_ll128(Launch l) {
-  SHARED(Shared, s);
-  ringKernel<kLL128>(l, s);
-}
-
-KERNEL(640) ring_simple(Launch l) {
-  SHARED(Shared, s);
-  ringKernel<kSimple>(l, s);
 }

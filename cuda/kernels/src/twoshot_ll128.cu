@@ -1,0 +1,40 @@
+#include "direct.h"
+
+// Two-shot by slices of 128-byte lines: no fence, and no waiting for whole stretches.
+// The results come back by such lines too, behind the contributions in the same
+// memory.
+
+KERNEL(512) twoshot_ll128(DirectLaunch l) {
+  SHARED(u32, aborted);
+  Context c = contextOf(l, &aborted);
+  u32 local = blockIndex() / l.blocks;
+  DirectRank me = l.local[local];
+  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
+  Warp w = warpOf(k);
+  u64 slices = slicesOf(k), share = (slices + l.nRanks - 1) / l.nRanks;
+  blockBarrier();
+  agree(k);
+  for (u64 at = w.first; at < share; at += w.stride)
+    for (u32 i = 1; i < l.nRanks; i++) {
+      u64 owner = turn(k, i), slice = owner * share + at;
+      if (slice >= slices) continue;
+      Pack v[4];
+      loadSlice(k, w, slice, v);
+      storeWire(w.lane, wireAt(k, owner, me.rank, at), k.epoch, false, v);
+    }
+  for (u64 at = w.first; at < share && me.rank * share + at < slices; at += w.stride) {
+    Pack v[4];
+    loadSlice(k, w, me.rank * share + at, v);
+    foldSlice(k, w, at, v);
+    pushSlice(k, w, share + at, v);
+    storeSlice(k, w, me.rank * share + at, v);
+  }
+  for (u64 at = w.first; at < share; at += w.stride)
+    for (u32 i = 1; i < l.nRanks; i++) {
+      u64 owner = turn(k, i), slice = owner * share + at;
+      if (slice >= slices) continue;
+      Pack v[4];
+      awaitSlice(k, w, owner, share + at, v);
+      storeSlice(k, w, slice, v);
+    }
+}
