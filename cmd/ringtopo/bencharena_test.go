@@ -4,20 +4,27 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/best"
 	"github.com/ringtopo/ringtopo/allreduce/contest"
 	"github.com/ringtopo/ringtopo/allreduce/gpu"
 	"github.com/ringtopo/ringtopo/allreduce/nccl"
+	"github.com/ringtopo/ringtopo/allreduce/reduce"
 	"github.com/ringtopo/ringtopo/cuda"
 	"github.com/ringtopo/ringtopo/cuda/cudafake"
 )
 
-// fakeMachine has GPUs that compute nothing, and an NCCL.
+// fakeMachine has GPUs whose kernels compute nothing, and an NCCL of two ranks that
+// adds floats.
 type fakeMachine struct {
 	t       *testing.T
 	gpus    *cudafake.Driver
@@ -26,7 +33,12 @@ type fakeMachine struct {
 	library error // of opening NCCL
 	env     map[string]string
 	opened  []engineOptions // of NCCL
+
+	mu    sync.Mutex
+	calls [2][]fakeCall // of NCCL's ranks, that wait for the other's
 }
+
+type fakeCall struct{ send, recv cuda.Ptr }
 
 func newFakeMachine(t *testing.T, gpus int) *fakeMachine {
 	t.Helper()
@@ -59,15 +71,38 @@ func (m *fakeMachine) engines() []engine {
 	}
 }
 
-// api is an NCCL whose calls succeed and do nothing.
+// call adds up when both ranks have called.
+func (m *fakeMachine) call(rank int, c fakeCall, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls[rank] = append(m.calls[rank], c)
+	for len(m.calls[0]) > 0 && len(m.calls[1]) > 0 {
+		a, b := m.calls[0][0], m.calls[1][0]
+		m.calls[0], m.calls[1] = m.calls[0][1:], m.calls[1][1:]
+		sum := make([]byte, 4*n)
+		reduce.Reduce(sum, m.gpus.Bytes(a.send, 4*n), m.gpus.Bytes(b.send, 4*n), allreduce.Float32, allreduce.Sum)
+		copy(m.gpus.Bytes(a.recv, 4*n), sum)
+		copy(m.gpus.Bytes(b.recv, 4*n), sum)
+	}
+}
+
+// api is the fake NCCL.
 func (m *fakeMachine) api() *nccl.API {
 	driver := m.gpus.API()
 	a := &nccl.API{
 		GetVersion:     func(v *int32) nccl.Result { *v = 22809; return 0 },
 		GetErrorString: func(nccl.Result) string { return "fake trouble" },
-		CommInitAll:    func(comms *uintptr, _ int32, _ *int32) nccl.Result { *comms = 1; return 0 },
-		CommDestroy:    func(uintptr) nccl.Result { return 0 },
-		AllReduce:      func(cuda.Ptr, cuda.Ptr, uint64, int32, int32, uintptr, uintptr) nccl.Result { return 0 },
+		CommInitAll: func(comms *uintptr, n int32, _ *int32) nccl.Result {
+			for i := range unsafe.Slice(comms, n) {
+				unsafe.Slice(comms, n)[i] = uintptr(i + 1)
+			}
+			return 0
+		},
+		CommDestroy: func(uintptr) nccl.Result { return 0 },
+		AllReduce: func(send, recv cuda.Ptr, n uint64, _, _ int32, comm, _ uintptr) nccl.Result {
+			m.call(int(comm)-1, fakeCall{send, recv}, int(n))
+			return 0
+		},
 	}
 	if m.windows {
 		a.MemAlloc = func(p *cuda.Ptr, n uint64) nccl.Result { return nccl.Result(driver.MemAlloc(p, n)) }
@@ -132,6 +167,46 @@ func TestPeerRing(t *testing.T) {
 	}
 	if !strings.Contains(out, "without NCCL's symmetric windows: NCCL_ALGO") || !strings.Contains(notes, "NCCL_ALGO=Ring NCCL_PROTO=LL128") {
 		t.Errorf("out\n%s\nnotes %s", out, notes)
+	}
+}
+
+// A table may name NCCL. Then it is our choice, in the comparison and elsewhere.
+func TestNCCLIsTheBest(t *testing.T) {
+	for _, symmetric := range []bool{false, true} {
+		m := newFakeMachine(t, 2)
+		class := best.Class{Engine: "gpu", Device: "Fake GPU", Devices: 2, Ranks: 2, Link: best.NVLink}
+		f := &best.File{}
+		f.Put(best.Table{Class: class, Rows: []best.Row{{Choice: best.Choice{Engine: best.NCCL, Symmetric: symmetric}}},
+			Trial: best.Trial{Date: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}})
+		path := filepath.Join(t.TempDir(), "t.json")
+		if err := writeTables(path, f); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := m.bench("--peer", "nccl", "-m", "h200x2", "--bytes", "4KiB:16KiB:4", "--tuning", path, "--how", "stream", "--rounds", "2")
+		if err != nil {
+			t.Fatalf("symmetric %v: %v\n%s", symmetric, err, out)
+		}
+		want := best.Choice{Engine: best.NCCL, Symmetric: symmetric}.String() + " (table " + path + " of 2026-11-30)\n"
+		if n := strings.Count(out, want); n != 4 {
+			t.Errorf("symmetric %v: %d times %q in\n%s", symmetric, n, want, out)
+		}
+		m.opened = nil
+		out, _, err = m.bench("--engine", "gpu", "-m", "h200x2", "--bytes", "4KiB", "--algo", "best", "--tuning", path, "--cycles", "1", "--iters", "1", "--warmup", "0")
+		if err != nil || !strings.Contains(out, "nccl (table "+path+" of 2026-11-30)") {
+			t.Errorf("symmetric %v: %v\n%s", symmetric, err, out)
+		}
+		if len(m.opened) != 2 || m.opened[0].symmetric != symmetric || len(m.opened[0].devices) != 0 {
+			t.Errorf("symmetric %v: NCCL was opened with %+v", symmetric, m.opened)
+		}
+		// Without NCCL the size is left out, and the reason said.
+		m.library = nccl.ErrNoLibrary
+		out, _, err = m.bench("--engine", "gpu", "-m", "h200x2", "--bytes", "4KiB", "--algo", "best", "--tuning", path, "--cycles", "1", "--iters", "1")
+		if err != nil || !strings.Contains(out, "is the best by table "+path+" of 2026-11-30: no NCCL library") {
+			t.Errorf("symmetric %v: %v\n%s", symmetric, err, out)
+		}
 	}
 }
 
