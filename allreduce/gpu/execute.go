@@ -178,26 +178,23 @@ func (e *Executor) reportSlots(d *device) int {
 	return n
 }
 
-// Blocks says what each block of the last run recorded of itself.
+// Blocks says what each block of a ring in the last run recorded of itself.
 func (e *Executor) Blocks() []allreduce.Block {
 	var list []allreduce.Block
 	for _, d := range e.devices {
-		reports, err := d.readReports(e.reportSlots(d))
+		reports, err := d.readReports(len(d.ranks) * e.layout.Channels())
 		if err != nil {
 			return nil
 		}
-		active := map[uint32]bool{}
+		mask := uint64(0)
 		for _, l := range d.launches {
 			if l.ring != nil {
-				for c := range e.layout.Channels() {
-					active[uint32(c)] = active[uint32(c)] || l.ring.mask>>c&1 != 0
-				}
+				mask |= l.ring.mask
 			}
 		}
-		for _, r := range reports {
-			if r.ran != 0 && active[r.channel] {
-				list = append(list, allreduce.Block{Rank: int(r.rank), Index: int(r.block), Grid: int(r.grid), Threads: int(r.threads), Channel: int(r.channel),
-					SM: int(r.sm), Took: time.Duration(r.took)})
+		for slot, r := range reports { // others are what earlier runs have left
+			if channel := slot % e.layout.Channels(); mask>>channel&1 != 0 && r.ran != 0 {
+				list = append(list, allreduce.Block{Rank: int(r.rank), Index: int(r.block), Grid: int(r.grid), Threads: int(r.threads), Channel: int(r.channel)})
 			}
 		}
 	}

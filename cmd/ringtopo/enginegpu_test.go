@@ -18,9 +18,27 @@ import (
 type computing struct {
 	*gpu.Executor
 	serial *executortest.Serial
+	last   *allreduce.Plan
+	shape  func(*allreduce.Block) // what a block records that is not so
 }
 
-func (c computing) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.Args) (allreduce.Timing, error) {
+// Blocks are what kernels would have recorded: all ranks in one launch.
+func (c *computing) Blocks() (list []allreduce.Block) {
+	channels := c.last.Channels()
+	for rank := range c.last.Layout.NRanks {
+		for i, channel := range channels {
+			b := allreduce.Block{Rank: rank, Index: rank*len(channels) + i, Grid: c.last.Layout.NRanks * len(channels), Threads: c.last.Threads, Channel: channel}
+			if c.shape != nil {
+				c.shape(&b)
+			}
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+func (c *computing) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.Args) (allreduce.Timing, error) {
+	c.last = p
 	t, err := c.Executor.Run(ctx, p, args)
 	if err != nil {
 		return t, err
@@ -57,14 +75,14 @@ func (c computing) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 const slack = 4096
 
 // moved is a copy of a span in the serial executor's memory.
-func (c computing) moved(s allreduce.Span, n int64) (allreduce.Span, error) {
+func (c *computing) moved(s allreduce.Span, n int64) (allreduce.Span, error) {
 	b := make([]byte, n)
 	to, err := c.serial.Alloc(s.Buf.Rank(), n+slack)
 	return allreduce.Span{Buf: to}, errors.Join(err, s.Buf.Read(b, s.Off), to.Write(b, 0))
 }
 
 // fakeGPUs is the GPU engine on a machine of the test's.
-func fakeGPUs(t *testing.T, m *cudafake.Driver) []engine {
+func fakeGPUs(t *testing.T, m *cudafake.Driver, shape func(*allreduce.Block)) []engine {
 	t.Helper()
 	drv, err := cuda.New(m.API())
 	if err != nil {
@@ -76,7 +94,7 @@ func fakeGPUs(t *testing.T, m *cudafake.Driver) []engine {
 			return nil, err
 		}
 		serial, err := executortest.NewSerial(l)
-		return computing{ex, serial}, err
+		return &computing{ex, serial, nil, shape}, err
 	}
 	return []engine{{"gpu", func(*engineFlags) error { return nil }, open}}
 }
@@ -88,7 +106,7 @@ var small = []string{"--set", "NCCL_BUFFSIZE=65536", "--set", "NCCL_LL_BUFFSIZE=
 // measured, every ring is proved alone and all together.
 func TestValidateOnGPUs(t *testing.T) {
 	m := cudafake.New(2)
-	out, err := validateWith(t, fakeGPUs(t, m), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "256KiB", "--proto", "LL,LL128,Simple", "--rounds", "2")...)
+	out, err := validateWith(t, fakeGPUs(t, m, nil), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "256KiB", "--proto", "LL,LL128,Simple", "--rounds", "2")...)
 	if err != nil {
 		t.Fatal(err, out)
 	}
@@ -107,12 +125,12 @@ func TestValidateOnGPUs(t *testing.T) {
 func TestValidateOnSmallGPUs(t *testing.T) {
 	m := cudafake.New(1)
 	m.SMs = 20
-	out, err := validateWith(t, fakeGPUs(t, m), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "2MiB", "--algo", "Ring", "--proto", "Simple", "--rounds", "1", "--stress=false")...)
+	out, err := validateWith(t, fakeGPUs(t, m, nil), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "2MiB", "--algo", "Ring", "--proto", "Simple", "--rounds", "1", "--stress=false")...)
 	if err != nil || !strings.Contains(out, "ran on 5 of 12 channels: ") {
 		t.Errorf("%v in\n%s", err, out)
 	}
 	m.SMs = 3
-	_, err = validateWith(t, fakeGPUs(t, m), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "64KiB", "--algo", "Ring", "--rounds", "1")...)
+	_, err = validateWith(t, fakeGPUs(t, m, nil), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "64KiB", "--algo", "Ring", "--rounds", "1")...)
 	if err == nil || !strings.Contains(err.Error(), "use fewer ranks per GPU") {
 		t.Errorf("got %v", err)
 	}
@@ -120,12 +138,53 @@ func TestValidateOnSmallGPUs(t *testing.T) {
 
 // Through host memory there is no LL128: it is left out of the list.
 func TestValidateThroughHostMemory(t *testing.T) {
-	out, err := validateWith(t, fakeGPUs(t, cudafake.New(2)), append(small, "--engine", "gpu", "-m", "v100x4", "--no-p2p", "--bytes", "64KiB", "--proto", "LL,LL128", "--rounds", "1", "--stress=false")...)
+	out, err := validateWith(t, fakeGPUs(t, cudafake.New(2), nil), append(small, "--engine", "gpu", "-m", "v100x4", "--no-p2p", "--bytes", "64KiB", "--proto", "LL,LL128", "--rounds", "1", "--stress=false")...)
 	if err != nil {
 		t.Fatal(err, out)
 	}
 	if !strings.Contains(out, "left out: gpu does not run Ring/LL128: channel 0 goes from rank 1 to 2 through host memory") ||
 		!strings.Contains(out, "hops through host memory are not measured") || !strings.Contains(out, "PASSED: 14 runs") {
 		t.Errorf("got\n%s", out)
+	}
+}
+
+// A block that runs something else than planned fails the run, although the data
+// is right.
+func TestBlocksAsPlanned(t *testing.T) {
+	for want, shape := range map[string]func(*allreduce.Block){
+		"block 2 of 4, for rank 2, ran channel 1, planned are [0]": func(b *allreduce.Block) { b.Channel += b.Rank / 2 },
+		"block 0 of 4, for rank 0, had 576 threads, planned are":   func(b *allreduce.Block) { b.Threads = 576 },
+		"block 1 of 4, for rank 0, ran channel 0 once more":        func(b *allreduce.Block) { b.Rank = 0 },
+		"": nil,
+	} {
+		out, err := validateWith(t, fakeGPUs(t, cudafake.New(1), shape), append(small, "--engine", "gpu", "--ring", "0 2 3 1", "--bytes", "1KiB", "--proto", "Simple", "--rounds", "1")...)
+		if shape == nil {
+			if err != nil || !strings.Contains(out, "PASSED: 2 runs") {
+				t.Errorf("%v in\n%s", err, out)
+			}
+			continue
+		}
+		if exitCode(err, true) != exitFailed || !strings.Contains(out, "not as planned: "+want) {
+			t.Errorf("%v, lacks %q in\n%s", err, want, out)
+		}
+	}
+}
+
+func TestMisplaced(t *testing.T) {
+	p := &allreduce.Plan{Layout: &allreduce.Layout{NRanks: 2}, Mask: 0b100101, Threads: 96}
+	block := func(rank, index, channel int) allreduce.Block {
+		return allreduce.Block{Rank: rank, Index: index, Grid: 6, Threads: 96, Channel: channel}
+	}
+	good := []allreduce.Block{block(0, 0, 0), block(0, 1, 2), block(0, 2, 5), block(1, 3, 0), block(1, 4, 2), block(1, 5, 5)}
+	if what := misplaced(p, good); what != "" {
+		t.Error(what)
+	}
+	for want, list := range map[string][]allreduce.Block{
+		"5 blocks recorded that they ran, planned are 6": good[1:], "0 blocks recorded that they ran, planned are 6": nil,
+		"ran channel 5, which is number 2 of 3": {block(0, 1, 5)}, "ran channel 3, planned are [0 2 5]": {block(0, 1, 3)},
+	} {
+		if what := misplaced(p, list); !strings.Contains(what, want) {
+			t.Errorf("got %q, want %q", what, want)
+		}
 	}
 }

@@ -45,7 +45,8 @@ moves any more ends with who waited for whom.
 
 The ranks are the machine's GPUs (--engine gpu, nccl), or goroutines or processes of
 this host that stand for them (--engine host). On the host times and bandwidths are
-those of its memory, not of the machine's links.
+those of its memory, not of the machine's links. On GPUs every hop is measured alone,
+and what each block records of itself (grid, threads, channel) must be as planned.
 
 --dtype, --op, --algo and --proto take lists with commas, or all; what the engine
 cannot run of a list is left out, with a note. --inject gives the

@@ -144,7 +144,7 @@ func (v *validator) rounds(ctx context.Context, p *allreduce.Plan, r *allreduce.
 		}
 		best = min(best, took)
 	}
-	return best, trial.Close()
+	return best, errors.Join(v.checkBlocks(p), trial.Close())
 }
 
 func proveOnce(ctx context.Context, trial *verify.Trial, r *allreduce.Run) (time.Duration, error) {
@@ -168,12 +168,15 @@ func proveOnce(ctx context.Context, trial *verify.Trial, r *allreduce.Run) (time
 func (v *validator) judge(r *allreduce.Run, err error, measured bool) error {
 	var stuck *allreduce.StuckError
 	var dead *launch.DeathError
+	var shape *geometryError
 	switch {
 	case errors.As(err, &stuck):
 		v.report.Runs[len(v.report.Runs)-1].Stuck = stuck.Stalls
 		v.fail(r, stuck.Error())
 	case errors.As(err, &dead):
 		v.fail(r, dead.Error())
+	case errors.As(err, &shape):
+		v.fail(r, shape.Error())
 	case err != nil:
 		return err
 	case r.Wrong > 0:
