@@ -65,7 +65,6 @@ type servant struct {
 	ex      *Executor
 	talk    *talk
 	buffers map[int]*buffer
-	next    int
 	block   []byte
 }
 
