@@ -18,6 +18,7 @@ const (
 	cycleMargin = 20. // around a circle with its labels
 	cycleLeast  = 84. // radius of the smallest circle, for the title inside
 	cycleTwo    = 14. // from the title to the lines of a ring of two
+	cycleTitleH = 50. // of the texts in the middle
 )
 
 // Cycles draws each ring as a circle of its GPUs, rank 0 or the first rank on
@@ -78,13 +79,41 @@ func (c *circle) measure() error {
 		widest, highest = max(widest, h.width()), max(highest, h.height())
 	}
 	n := float64(len(c.hops))
-	c.titleW = boldWidth(c.overlay.Title, ringSize) + 2*textMargin
-	c.radius = max((widest+cycleApart)*n/(2*math.Pi), cycleLeast, c.titleW/2+cycleNodeW/2+2*textMargin)
+	c.titleW = c.titleWidth() + 2*textMargin
+	c.radius = max((widest+cycleApart)*n/(2*math.Pi), cycleLeast, c.titleW/2+cycleNodeW/2+2*textMargin, c.clearRadius())
 	c.reach = point{
 		c.radius + cycleNodeW/2 + widest + cycleMargin,
 		c.radius + cycleNodeH/2 + highest + cycleMargin,
 	}
 	return nil
+}
+
+// titleWidth is what the texts in the middle need.
+func (c *circle) titleWidth() float64 {
+	w := 0.
+	for _, l := range c.titleLines() {
+		if l.bold {
+			w = max(w, boldWidth(l.text, l.size))
+		} else {
+			w = max(w, textWidth(l.text, l.size))
+		}
+	}
+	return w
+}
+
+// clearRadius is from where on no hop's line runs through the texts in the
+// middle: rings of three come close to them.
+func (c *circle) clearRadius() float64 {
+	n := len(c.hops)
+	if n < 3 {
+		return 0
+	}
+	need := 0.
+	for i, h := range c.hops {
+		s, k := math.Sincos(2 * math.Pi * (float64(i) + 0.5) / float64(n))
+		need = max(need, (math.Abs(s)*c.titleW+math.Abs(k)*cycleTitleH)/2+hopWidth(h.bw)/2)
+	}
+	return math.Ceil(need / math.Cos(math.Pi/float64(n)))
 }
 
 // closed tells whether every hop begins where the one before ended.
@@ -196,22 +225,25 @@ func (c *circle) id(rank int) string { return fmt.Sprintf("c%d r%d", c.index, ra
 
 // title stands in the middle: the ring's name and its slowest hop.
 func (c *circle) title() box {
-	slowest := slices.MinFunc(c.hops, func(a, b cycleHop) int { return cmp.Compare(a.bw, b.bw) })
-	look := c.overlay.look(c.index)
 	const h = 60.
+	return box{
+		id: fmt.Sprintf("c%d title", c.index), tip: c.overlay.cycle(), fill: "#ffffff", stroke: "#ffffff",
+		area:  around(c.middle, max(c.titleW, 2*(cycleLeast-cycleNodeW/2)-2*textMargin), h),
+		lines: c.titleLines(),
+	}
+}
+
+func (c *circle) titleLines() []line {
+	slowest := slices.MinFunc(c.hops, func(a, b cycleHop) int { return cmp.Compare(a.bw, b.bw) })
 	where := fmt.Sprintf("%d machines", len(c.hosts))
 	if len(c.hosts) == 1 {
 		where = c.hosts[0].Name
 	}
-	return box{
-		id: fmt.Sprintf("c%d title", c.index), tip: c.overlay.cycle(), fill: "#ffffff", stroke: "#ffffff",
-		area: around(c.middle, max(c.titleW, 2*(cycleLeast-cycleNodeW/2)-2*textMargin), h),
-		lines: []line{
-			{c.overlay.Title, ringSize, true, look.color},
-			{size: 4}, // Graphviz sets small lines close below large ones
-			{where, smallSize, false, softInk},
-			{"slowest hop " + gbps(slowest.bw), smallSize, false, softInk},
-		},
+	return []line{
+		{c.overlay.Title, ringSize, true, c.overlay.look(c.index).color},
+		{size: 4}, // Graphviz sets small lines close below large ones
+		{where, smallSize, false, softInk},
+		{"slowest hop " + gbps(slowest.bw), smallSize, false, softInk},
 	}
 }
 

@@ -159,6 +159,9 @@ func TestCyclesOfRandomMachines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
 		hosts := copies(t, topotest.Random(pick), 1)
+		if hosts != nil {
+			hosts[0].Name = rapid.SampledFrom([]string{"box", "racks/7/machines/under-test/box-with-a-long-name.xml"}).Draw(t, "name")
+		}
 		if hosts == nil || !ranksFit(hosts[0].Graph) || len(inOrder(hosts)) < 2 {
 			t.Skip("nothing to draw")
 		}
