@@ -17,8 +17,9 @@ type Entry struct {
 	// Memory is whose buffers it works on; nil: its player's. Entries on the
 	// same memory share the buffers.
 	Memory Player
-	// Loose says that the order of its additions is its own, so that the bits of
-	// averages over other than a power of two of ranks cannot be told.
+	// Loose says that it is somebody else's: the order of its additions is its
+	// own, so that the bits of averages over other than a power of two of ranks
+	// cannot be told; and should it give wrong bits, that is counted and no error.
 	Loose bool
 }
 
@@ -70,6 +71,8 @@ type Series struct {
 	Samples []Sample `json:"samples"`
 	// Cut says that it was sent home after warming up, which is its sample.
 	Cut bool `json:"cut,omitempty"`
+	// Wrong is how many elements were wrong when it was checked.
+	Wrong int64 `json:"wrong"`
 	// Unchecked says that its bits are not known and were not compared.
 	Unchecked bool `json:"unchecked,omitempty"`
 }
@@ -80,8 +83,9 @@ type Outcome struct {
 	Series []Series
 }
 
-// Play checks every entry, lets all take turns for every way of calling, and
-// checks again. Wrong bits are a *WrongError.
+// Play lets all entries take turns for every way of calling, and checks what
+// they give before the first and after the last. Wrong bits are a *WrongError;
+// those of a loose entry are counted in its series.
 func (m *Match) Play(ctx context.Context) (list []Outcome, err error) {
 	s, err := m.stage()
 	if err != nil {
@@ -92,30 +96,31 @@ func (m *Match) Play(ctx context.Context) (list []Outcome, err error) {
 		return nil, err
 	}
 	for i, how := range m.Hows {
-		o, err := m.rounds(ctx, s, how, i == 0)
+		o, err := m.rounds(ctx, s, how, i == 0, i == len(m.Hows)-1)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", how, err)
 		}
 		list = append(list, o)
 	}
-	return list, s.after(ctx)
+	return list, nil
 }
 
-// rounds are the rounds of one way of calling. The first way checks what
-// launches give.
-func (m *Match) rounds(ctx context.Context, s *stage, how How, check bool) (o Outcome, err error) {
-	t := table{match: m, how: how, series: make([]Series, len(m.Entries)), replays: make([]Replay, len(m.Entries))}
+// rounds are the rounds of one way of calling, with a check before and after.
+func (m *Match) rounds(ctx context.Context, s *stage, how How, before, after bool) (o Outcome, err error) {
+	t := table{match: m, stage: s, how: how}
 	defer func() { err = errors.Join(err, t.close()) }()
 	for i := range m.Entries {
-		if t.replays[i], err = s.ready(i, how); err != nil {
+		r, err := s.ready(i, how)
+		if err != nil {
 			return o, fmt.Errorf("%s: %w", m.Entries[i].Name, err)
 		}
-		if check {
-			if err := s.before(ctx, i, t.replays[i]); err != nil {
-				return o, err
-			}
+		t.replays = append(t.replays, r)
+		t.series = append(t.series, Series{Name: m.Entries[i].Name, Unchecked: !s.known(i)})
+	}
+	if before {
+		if err := t.check(ctx, "before the rounds"); err != nil {
+			return o, err
 		}
-		t.series[i] = Series{Name: m.Entries[i].Name, Unchecked: !s.known(i)}
 	}
 	launches, err := t.warm(ctx)
 	if err != nil {
@@ -126,15 +131,36 @@ func (m *Match) rounds(ctx context.Context, s *stage, how How, check bool) (o Ou
 			return o, fmt.Errorf("round %d: %w", round+1, err)
 		}
 	}
+	if after {
+		if err := t.check(ctx, "after the rounds"); err != nil {
+			return o, err
+		}
+	}
 	return Outcome{How: how, Series: t.series}, nil
 }
 
 // table is where the turns of one way of calling are written down.
 type table struct {
 	match   *Match
+	stage   *stage
 	how     How
 	series  []Series
 	replays []Replay
+}
+
+// check looks at the bits of everybody who was not sent home.
+func (t *table) check(ctx context.Context, when string) error {
+	for i := range t.replays {
+		if t.series[i].Cut {
+			continue
+		}
+		wrong, err := t.stage.check(ctx, i, t.replays[i], when)
+		if err != nil {
+			return err
+		}
+		t.series[i].Wrong = max(t.series[i].Wrong, wrong)
+	}
+	return nil
 }
 
 // warm has everybody play once and finds the number of launches in a turn.
@@ -213,9 +239,7 @@ func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 func (t *table) close() error {
 	var errs []error
 	for _, r := range t.replays {
-		if r != nil {
-			errs = append(errs, r.Close())
-		}
+		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -130,6 +130,16 @@ func (r *Result) Judge() {
 	}
 }
 
+// Wrong lists the results in which a series had wrong bits.
+func (r *Report) Wrong() (list []Result) {
+	for _, x := range r.Results {
+		if slices.ContainsFunc(x.Series, func(s Series) bool { return s.Wrong > 0 }) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
 // Below lists the results whose ratio is under a limit.
 func (r *Report) Below(limit float64) (list []Result) {
 	for _, x := range r.Results {

@@ -125,55 +125,30 @@ func (s *stage) ready(i int, how How) (Replay, error) {
 	return e.Player.Ready(e.Plan, s.trials[i].Args(), callsPerLaunch, how)
 }
 
-// before checks what an entry gives: by a launch of what is going to be timed,
-// in place by one run, since a launch sums again and again.
-func (s *stage) before(ctx context.Context, i int, r Replay) error {
+// check sees whether an entry gives the right bits: by a launch of what is timed,
+// in place by one run, since a launch sums again and again. It gives the number
+// of wrong elements of a loose entry.
+func (s *stage) check(ctx context.Context, i int, r Replay, when string) (wrong int64, err error) {
+	e := &s.match.Entries[i]
 	if err := s.trials[i].Fill(); err != nil {
-		return err
+		return 0, err
 	}
 	if s.match.InPlace {
-		if err := s.run(ctx, i); err != nil {
-			return err
-		}
-	} else if _, err := r.Run(ctx, 1); err != nil {
-		return fmt.Errorf("%s: %w", s.match.Entries[i].Name, err)
+		err = s.run(ctx, i)
+	} else if _, err = r.Run(ctx, 1); err != nil {
+		err = fmt.Errorf("%s: %w", e.Name, err)
 	}
-	return s.check(i, "before the rounds")
-}
-
-// after looks at what the rounds left; in place, where that is unknown, it runs
-// everybody once more.
-func (s *stage) after(ctx context.Context) error {
-	for i := range s.match.Entries {
-		if s.match.InPlace {
-			if err := s.trials[i].Fill(); err != nil {
-				return err
-			}
-			if err := s.run(ctx, i); err != nil {
-				return err
-			}
-		} else if s.owners[i] != i {
-			continue
-		}
-		if err := s.check(i, "after the rounds"); err != nil {
-			return err
-		}
+	if err != nil || !s.known(i) {
+		return 0, err
 	}
-	return nil
-}
-
-func (s *stage) check(i int, when string) error {
-	if !s.known(i) {
-		return nil
+	result, err := s.trials[i].Check()
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s: %w", e.Name, err)
+	case result.OK() || e.Loose:
+		return result.Wrong, nil
 	}
-	r, err := s.trials[i].Check()
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.match.Entries[i].Name, err)
-	}
-	if !r.OK() {
-		return &WrongError{Entry: s.match.Entries[i].Name, When: when, Result: r}
-	}
-	return nil
+	return 0, &WrongError{Entry: e.Name, When: when, Result: result}
 }
 
 func (s *stage) close() error {

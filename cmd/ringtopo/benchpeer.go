@@ -82,6 +82,9 @@ func (a *app) compete(c *benchCommand, p *comparison, ar *arena) error {
 	if runErr != nil {
 		return runErr
 	}
+	if wrong := report.Wrong(); len(wrong) > 0 {
+		return &codedError{exitFailed, fmt.Errorf("NCCL gave wrong bits (marked !): %s", listResults(wrong, func(contest.Result) string { return "" }))}
+	}
 	return tooSlow(report.Below(p.minRatio), p.minRatio)
 }
 
@@ -135,13 +138,21 @@ func tooSlow(below []contest.Result, limit float64) error {
 	if len(below) == 0 {
 		return nil
 	}
-	var list []string
-	for i, r := range below {
-		if i == 5 {
-			list = append(list, fmt.Sprintf("and %d more", len(below)-i))
+	list := listResults(below, func(r contest.Result) string { return fmt.Sprintf(" %.2f", r.Ratio) })
+	return &codedError{exitFailed, fmt.Errorf("below --min-ratio %v: %s", limit, list)}
+}
+
+// shownResults are named in a message.
+const shownResults = 5
+
+func listResults(list []contest.Result, more func(contest.Result) string) string {
+	var names []string
+	for i, r := range list {
+		if i == shownResults {
+			names = append(names, fmt.Sprintf("and %d more", len(list)-i))
 			break
 		}
-		list = append(list, fmt.Sprintf("%d bytes of %s %s by %s %.2f", r.Bytes, r.DType, placeWord(r.InPlace), r.How, r.Ratio))
+		names = append(names, fmt.Sprintf("%d bytes of %s %s by %s%s", r.Bytes, r.DType, placeWord(r.InPlace), r.How, more(r)))
 	}
-	return &codedError{exitFailed, fmt.Errorf("below --min-ratio %v: %s", limit, strings.Join(list, "; "))}
+	return strings.Join(names, "; ")
 }

@@ -251,12 +251,23 @@ func TestPeerEnds(t *testing.T) {
 			t.Errorf("fast enough: %v", err)
 		}
 	})
-	t.Run("wrong bits", func(t *testing.T) {
+	t.Run("wrong bits of ours", func(t *testing.T) {
+		ar, ours, _, _ := twoGPUs(t)
+		ours.lie = true
+		_, _, err := contestWith(t, ar, nil)
+		if exit(err) != exitFailed || !strings.Contains(err.Error(), "1024 bytes of float32: graph: ours: ") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("wrong bits of NCCL's", func(t *testing.T) {
 		ar, _, plain, _ := twoGPUs(t)
 		plain.lie = true
-		_, _, err := contestWith(t, ar, nil)
-		if exit(err) != exitFailed || !strings.Contains(err.Error(), "1024 bytes of float32: graph: plain: ") {
+		out, _, err := contestWith(t, ar, func(c *benchCommand) { c.turns.how, c.turns.place = "graph", "out" })
+		if exit(err) != exitFailed || !strings.Contains(err.Error(), "NCCL gave wrong bits (marked !): 1024 bytes of float32 out by graph; 2048") {
 			t.Errorf("error %v", err)
+		}
+		if strings.Count(out, " 8.00! ") != 3 {
+			t.Errorf("lines\n%s", out)
 		}
 	})
 	t.Run("broken", func(t *testing.T) {

@@ -62,8 +62,11 @@ func peerLine(r *contest.Result) string {
 			return "-"
 		}
 		mark := ""
-		if s.Unchecked {
+		switch {
+		case s.Unchecked:
 			mark = "?"
+		case s.Wrong > 0:
+			mark = "!"
 		}
 		return fmt.Sprintf("%.2f%s", s.Median(), mark)
 	}

@@ -160,7 +160,7 @@ func software(ar *arena) map[string]string {
 
 // try has all candidates for a message take turns.
 func (ar *arena) try(ctx context.Context, s bench.Setting, how contest.How, rules contest.Rules) (best.Size, error) {
-	size := best.Size{Bytes: s.Bytes}
+	size, choices := best.Size{Bytes: s.Bytes}, []best.Choice(nil)
 	m := contest.Match{Hows: []contest.How{how}, Rules: rules}
 	for _, c := range best.Candidates(ar.class, s.Bytes) {
 		if c.Engine == best.NCCL && (ar.plain == nil || c.Symmetric && ar.symmetric == nil) || c.Engine == best.Ours && ar.ex.Can(c.Algo, c.Proto) != nil {
@@ -179,7 +179,7 @@ func (ar *arena) try(ctx context.Context, s bench.Setting, how contest.How, rule
 			return size, err
 		}
 		m.Entries = append(m.Entries, ar.entry(c.String(), c, l.Plan))
-		size.Candidates = append(size.Candidates, best.Candidate{Choice: c})
+		choices = append(choices, c)
 	}
 	if len(m.Entries) == 0 {
 		return size, fmt.Errorf("nothing can run on %s", ar.class)
@@ -188,8 +188,10 @@ func (ar *arena) try(ctx context.Context, s bench.Setting, how contest.How, rule
 	if err != nil {
 		return size, err
 	}
-	for i := range size.Candidates {
-		size.Candidates[i].Median = outcomes[0].Series[i].Median()
+	for i, x := range outcomes[0].Series {
+		if x.Wrong == 0 { // NCCL's may have been
+			size.Candidates = append(size.Candidates, best.Candidate{Choice: choices[i], Median: x.Median()})
+		}
 	}
 	return size, nil
 }

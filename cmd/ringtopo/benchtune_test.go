@@ -65,6 +65,10 @@ func TestTuneFindsTheFastest(t *testing.T) {
 	if out := shown(t, table); !strings.Contains(out, "NCCL with symmetric windows │ 1.00") || !strings.Contains(out, "NCCL 1.80; TwoShot/Simple x 128 blocks, 2 pieces 2.00") {
 		t.Errorf("shown as\n%s", out)
 	}
+	symmetric.lie = true // fast and wrong
+	if c := tuneWith(t, ar, "256KiB").Choose(1); c != (best.Choice{Engine: best.NCCL}) {
+		t.Errorf("%s, want NCCL: its windows give wrong bits", c)
+	}
 	ar.symmetric = nil
 	if c := tuneWith(t, ar, "256KiB").Choose(1); c != (best.Choice{Engine: best.NCCL}) {
 		t.Errorf("%s, want NCCL", c)
