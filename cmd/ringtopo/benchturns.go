@@ -30,16 +30,7 @@ func (t *turnFlags) register(cmd *cobra.Command) {
 	f.IntVar(&t.rounds, "rounds", contest.DefaultRules().Rounds, "rounds of --peer and --tune, after one to warm up; medians count")
 	f.Float64Var(&t.minRatio, "min-ratio", 0, "with --peer: least ratio of NCCL's time to ours; exit code 1 below it")
 	f.StringVar(&t.tuning, "tuning", "", "tables for --algo best, and where --tune without --out keeps them (default tuning.json in the user's settings)")
-	t.complete(cmd)
-}
-
-// complete offers the words that the flags take.
-func (t *turnFlags) complete(cmd *cobra.Command) {
-	for name, words := range map[string][]string{
-		"peer": {"nccl"}, "how": {"graph", "stream", "graph,stream"}, "place": {"out", "in", "both"},
-	} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flags exist
-	}
+	complete(cmd, map[string][]string{"peer": {"nccl"}, "how": {"graph", "stream", "graph,stream"}, "place": {"out", "in", "both"}})
 }
 
 // idle lists the flags that a kind of measurement does not know.
