@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"unsafe"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -73,6 +74,21 @@ func (d *device) set(l *allreduce.Layout) (err error) {
 		return err
 	}
 	return d.stream.Synchronize()
+}
+
+// Alloc takes device memory. Where it has run out the error wraps syscall.ENOMEM
+// and says how much is left.
+func (d *device) Alloc(n int64) (cuda.Ptr, error) {
+	p, err := d.Context.Alloc(n)
+	if !cuda.HasCode(err, cuda.OutOfMemory) {
+		return p, err
+	}
+	free, total, infoErr := d.MemInfo()
+	if infoErr != nil {
+		return p, errors.Join(err, infoErr)
+	}
+	const mib = 1 << 20
+	return p, fmt.Errorf("%w: %w: GPU %d has %d of %d MiB left", err, syscall.ENOMEM, d.Device.Ordinal, free/mib, total/mib)
 }
 
 // zeroed allocates memory that lasts as long as the device.

@@ -2,11 +2,14 @@ package gpu
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/cuda"
 )
 
 // Many goroutines write, set and read parts of buffers on two GPUs at once: each
@@ -91,6 +94,31 @@ func TestBufferBounds(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "was freed") {
 			t.Errorf("after Free: %v", err)
 		}
+	}
+}
+
+// Memory that a GPU does not have is told as such, with what is left, and is no
+// buffer; the executor goes on.
+func TestOutOfMemory(t *testing.T) {
+	m, drv := newMachine(t, 1)
+	ex, err := New(fourRanks(1), Options{Driver: drv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := m.Live()
+	_, err = ex.Alloc(3, 1<<40)
+	if !errors.Is(err, syscall.ENOMEM) || !cuda.HasCode(err, cuda.OutOfMemory) || !strings.Contains(err.Error(), "rank 3") || !strings.Contains(err.Error(), "MiB left") {
+		t.Errorf("got %v", err)
+	}
+	if m.Live() != live {
+		t.Errorf("%d allocations more", m.Live()-live)
+	}
+	if err := ex.Close(); err != nil || m.Live() != 0 {
+		t.Errorf("%v, %d allocations left", err, m.Live())
+	}
+	m.Memory = 1000
+	if _, err := New(fourRanks(1), Options{Driver: drv}); !errors.Is(err, syscall.ENOMEM) || !strings.Contains(err.Error(), "FIFOs of 1 channels") || m.Live() != 0 {
+		t.Errorf("%v, %d allocations left", err, m.Live())
 	}
 }
 

@@ -169,7 +169,7 @@ func joined(answers []answer) error {
 			stuck = s
 		case errors.As(err, &s):
 			stuck.Stalls = append(stuck.Stalls, s.Stalls...)
-		case err != nil && (first == nil || errors.Is(err, allreduce.ErrNoDevice)):
+		case err != nil && (first == nil || a.Failure.NoDevice || a.Failure.NoMemory):
 			first = err
 		}
 	}

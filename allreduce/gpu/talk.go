@@ -67,6 +67,7 @@ type way2 struct {
 type failure struct {
 	Text     string
 	NoDevice bool
+	NoMemory bool
 	Stalls   []allreduce.Stall // of a stuck run
 	After    time.Duration
 }
@@ -75,7 +76,7 @@ func failureOf(err error) *failure {
 	if err == nil {
 		return nil
 	}
-	f := &failure{Text: err.Error(), NoDevice: errors.Is(err, allreduce.ErrNoDevice)}
+	f := &failure{Text: err.Error(), NoDevice: errors.Is(err, allreduce.ErrNoDevice), NoMemory: errors.Is(err, syscall.ENOMEM)}
 	var stuck *allreduce.StuckError
 	if errors.As(err, &stuck) {
 		f.Stalls, f.After = stuck.Stalls, stuck.After
@@ -92,6 +93,8 @@ func (f *failure) err() error {
 		return &allreduce.StuckError{Stalls: f.Stalls, After: f.After}
 	case f.NoDevice:
 		return &remoteError{f.Text, allreduce.ErrNoDevice}
+	case f.NoMemory:
+		return &remoteError{f.Text, syscall.ENOMEM}
 	}
 	return &remoteError{f.Text, nil}
 }

@@ -148,6 +148,26 @@ func TestValidateThroughHostMemory(t *testing.T) {
 	}
 }
 
+// Memory that runs out, for messages or for FIFOs, is a mistake of the command
+// line, with the remedy.
+func TestValidateWithoutMemory(t *testing.T) {
+	m := cudafake.New(1)
+	m.Memory = 20 << 20
+	args := append(small, "--engine", "gpu", "--ring", "0 1", "--bytes", "40MiB", "--rounds", "1")
+	_, err := validateWith(t, fakeGPUs(t, m, nil), args...)
+	if exitCode(err, true) != exitUsage || !strings.Contains(err.Error(), "20 of 20 MiB left") || !strings.Contains(err.Error(), "send fewer bytes (--bytes)") {
+		t.Errorf("messages: %v", err)
+	}
+	m.Memory = 10000
+	_, err = validateWith(t, fakeGPUs(t, m, nil), args...)
+	if exitCode(err, true) != exitUsage || !strings.Contains(err.Error(), "take fewer channels (--nchannels)") {
+		t.Errorf("FIFOs: %v", err)
+	}
+	if m.Live() > 0 || m.Contexts() > 0 {
+		t.Errorf("%d allocations and %d contexts left", m.Live(), m.Contexts())
+	}
+}
+
 // A block that runs something else than planned fails the run, although the data
 // is right.
 func TestBlocksAsPlanned(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/best"
@@ -46,6 +47,8 @@ func (v *validator) open() error {
 		return err
 	case errors.Is(err, allreduce.ErrNoDevice):
 		return &codedError{exitNoGPU, err}
+	case errors.Is(err, syscall.ENOMEM):
+		return &codedError{exitUsage, fmt.Errorf("%w; take fewer channels (--nchannels), smaller FIFOs (--buffsize), or fewer ranks on each GPU", err)}
 	}
 	return &codedError{exitFailed, err}
 }
