@@ -109,9 +109,14 @@ func soakTrials(ex *gpu.Executor, pl *plan.Planner, rnd *rand.Rand, n int) (list
 // looked at.
 const soakEvery = 20
 
-// soak runs calls of mixed sizes back to back without a pause.
-func soak(ctx context.Context, trials []*verify.Trial, rnd *rand.Rand, calls int) error {
+// soak runs calls of mixed sizes back to back without a pause, and says five times
+// how far it is.
+func soak(ctx context.Context, trials []*verify.Trial, rnd *rand.Rand, calls int, say func(format string, args ...any)) error {
+	begin := time.Now()
 	for i := range calls {
+		if i > 0 && i%max(calls/5, 1) == 0 {
+			say("%d of %d calls after %v", i, calls, time.Since(begin).Round(time.Millisecond))
+		}
 		k := rnd.IntN(len(trials))
 		var err error
 		if i%soakEvery == soakEvery-1 {
@@ -147,7 +152,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin, calls := time.Now(), number("RINGTOPO_SOAK", 500)
-	if err := soak(context.Background(), trials, rnd, calls); err != nil {
+	if err := soak(context.Background(), trials, rnd, calls, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d calls of %d messages by %v in %v, every %dth with new data and checked, all right", calls, len(trials), runnable(ex), time.Since(begin).Round(time.Millisecond), soakEvery)

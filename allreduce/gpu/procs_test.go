@@ -116,7 +116,10 @@ func checkInProcess(r *launch.Rank) (err error) {
 		return err
 	}
 	begin := time.Now()
-	if err := soak(r.Context(), trials, rnd, given.Calls); err != nil {
+	say := func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "rank %d: "+format+"\n", append([]any{r.Number}, args...)...)
+	}
+	if err := soak(r.Context(), trials, rnd, given.Calls, say); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "rank %d: %d calls of %d messages by %v in %v, every %dth with new data and checked, all right\n",

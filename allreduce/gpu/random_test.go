@@ -173,6 +173,7 @@ func TestRandom(t *testing.T) {
 	counts, done, failures, begin := tally{}, 0, 0, time.Now()
 	for done < wanted && failures < 5 && !late(t) {
 		s := drawSetting(rnd, driver)
+		t.Logf("%4d after %v: %d ranks on GPUs %v, %d rings, %v", done, time.Since(begin).Round(100*time.Millisecond), s.layout.NRanks, s.Devices, s.layout.Channels(), s.types)
 		n, err := s.sendSome(rnd, min(perSetting, wanted-done), counts)
 		done += n
 		if err != nil {
