@@ -52,7 +52,7 @@ func runProcesses(t *testing.T, worker string, o order) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(80 * time.Second); alive(job) && job.Lost() == nil && time.Now().Before(end); {
+	for alive(job) && job.Lost() == nil && !late(t) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if err := job.Close(); err != nil {
