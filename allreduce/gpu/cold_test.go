@@ -58,12 +58,20 @@ func (w *watch) start(drv *cuda.Driver) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, d := range drv.Devices() {
-		c, err := d.Open()
-		if err != nil {
-			return err
+	contexts := make([]*cuda.Context, len(drv.Devices()))
+	err = atOnce(drv.Devices(), func(i int, d *cuda.Device) (err error) { // as openDevices does
+		contexts[i], err = d.Open()
+		return err
+	})
+	defer func() {
+		for _, c := range contexts {
+			if c != nil {
+				_ = c.Close() // it only releases
+			}
 		}
-		defer func() { _ = c.Close() }() // it only releases
+	}()
+	if err != nil {
+		return err
 	}
 	w.lap("contexts")
 	e := prepared(l, Options{}, drv)
