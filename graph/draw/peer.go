@@ -16,6 +16,7 @@ type peerRider struct {
 // Places of the links between PCI switches.
 const (
 	peerDrop  = 6. // below the switches
+	peerInset = 3. // from the switches' near ends, less than the margin of their texts
 	peerPitch = climbPitch
 )
 
@@ -85,11 +86,14 @@ func (l *layout) emitPeerRiders(p *hostPlan, a, b *branch) {
 	}
 }
 
-// peerWay leads from the right end of a to the left end of b, as the n-th: half
-// way between the lines that climb there.
+// peerWay leads from the right end of a to the left end of b: the link itself,
+// or the n-th rider, half way between the lines that climb there.
 func (l *layout) peerWay(a, b *branch, n int) []point {
 	out := peerPitch * float64(n)
-	end := l.m.pciInset - climbPitch/2 + out
+	end := peerInset
+	if n > 0 {
+		end = l.m.pciInset - climbPitch/2 + out
+	}
 	y := max(a.area.bottom(), b.area.bottom()) + peerDrop + out
 	from, to := a.area.right()-end, b.area.x+end
 	return []point{{from, a.area.bottom()}, {from, y}, {to, y}, {to, b.area.bottom()}}
