@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "34fc93a1b4707cc1a3f46712128dd2c6e809aece2abec84b727dbd3fcdc8ce88"
+const SourceSHA256 = "53dcee0a8caa572f5ea8c535ca3605130d59b319ecd687cb8d356e976088a776"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

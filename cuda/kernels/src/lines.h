@@ -5,19 +5,25 @@
 // 16 bytes = 4 data, 4 flag, 4 data, 4 flag. Each half is written atomically, so
 // each half has a flag of its own.
 
-DEVICE u64 waitLine(Context &c, const u8 *line, u32 flag, bool unchecked) {
-  u32 w[4];
+// waitLines polls U lines that lie stride bytes apart until all their flags are
+// there. All are read at once: one after the other, each would cost the latency
+// of memory.
+template <int U>
+DEVICE void waitLines(Context &c, const u8 *line, u64 stride, u32 flag, bool unchecked, Word (&v)[U]) {
+  u32 w[U][4];
   u64 since = 0;
   for (u32 polls = 1;; polls++) {
-    load16(line, w);
-    if ((w[1] == flag && w[3] == flag) || unchecked) break;
-    if (polls % kPollsBetweenChecks == 0) {
-      u32 seen = w[1] < w[3] ? w[1] : w[3];
-      if (giveUp(c, kForData, c.s->channel.prev, c.recvStep + 1, seen, since)) break;
+    UNROLL for (int u = 0; u < U; u++) load16(line + u * stride, w[u]);
+    u32 seen = flag;
+    UNROLL for (int u = 0; u < U; u++) {
+      if (w[u][1] != flag) seen = w[u][1];
+      if (w[u][3] != flag) seen = w[u][3];
     }
+    if (seen == flag || unchecked) break;
+    if (polls % kPollsBetweenChecks == 0 && giveUp(c, kForData, c.s->channel.prev, c.recvStep + 1, seen, since)) break;
     relax();
   }
-  return (u64)w[2] << 32 | w[0];
+  UNROLL for (int u = 0; u < U; u++) v[u].d[0] = (u64)w[u][2] << 32 | w[u][0];
 }
 
 DEVICE void storeLine(u8 *line, u64 data, u32 flag) {
@@ -45,8 +51,7 @@ DEVICE void lineSteps(Context &c, const Step &p, const u8 *from, u8 *to, u32 lin
     else v[u].d[0] = load8(p.in + (u64)at * 8);
   }
   if (p.receive) {
-    UNROLL for (int u = 0; u < U; u++)
-      r[u].d[0] = waitLine(c, from + (u64)(line + u * c.threads) * 16, (u32)(c.recvStep + 1), p.early);
+    waitLines<U>(c, from + (u64)line * 16, (u64)c.threads * 16, (u32)(c.recvStep + 1), p.early, r);
     if (p.input) {
       scaleAll(c.recipe, v);
       foldAll(c.recipe.reduction, r, v);
