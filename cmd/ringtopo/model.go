@@ -48,7 +48,8 @@ Exit code 1: a case did not end as it must.`,
 	cmd.Flags().StringVar(&c.fault, "fault", "", "only this fault; none: the whole protocols")
 	cmd.Flags().IntVar(&c.slots, "slots", 0, "only FIFOs of this many steps: 2, 4, 8")
 	cmd.Flags().BoolVar(&c.traces, "traces", false, "print the shortest trace to every end")
-	complete(cmd, map[string][]string{"fault": faultNames(), "proto": texts(allreduce.Protos()), "slots": {"2", "4", "8"}})
+	complete(cmd, map[string][]string{"proto": texts(allreduce.Protos()), "slots": {"2", "4", "8"}})
+	completeBy(cmd, "fault", faultNames)
 	return cmd
 }
 
