@@ -108,6 +108,9 @@ func (o Origin) String() string {
 	case FromSeed:
 		return "seed: " + o.Name
 	case FromTable:
+		if o.Date == "" {
+			return "table " + o.Name
+		}
 		return fmt.Sprintf("table %s of %s", o.Name, o.Date)
 	case FromModel:
 		return "NCCL's model"

@@ -65,6 +65,15 @@ func TestFilesAreReadBack(t *testing.T) {
 	}
 }
 
+// A table written by hand has no date.
+func TestTableWithoutDate(t *testing.T) {
+	f := &best.File{}
+	f.Put(best.Table{Class: h200x2, Rows: []best.Row{{Choice: ring}}})
+	if _, from, _ := best.For(h200x2, reread(t, f)).Choose(1); from.String() != "table tuning.json" {
+		t.Errorf("from %s", from)
+	}
+}
+
 // A new table of a class takes the old one's place and leaves the others.
 func TestPut(t *testing.T) {
 	f := sample()
@@ -106,6 +115,7 @@ func TestHostileFiles(t *testing.T) {
 		"rows[2]: blocks, threads and pieces":            with(`"symmetric":true`, `"blocks":8`),
 		"rows[0]: NVLS runs on no engine of ours":        with(`"OneShot"`, `"NVLS"`),
 		`unknown algorithm "Star"`:                       with(`"OneShot"`, `"Star"`),
+		"rows[2]: NCCL runs on GPUs only":                with(`"engine":"gpu"`, `"engine":"host"`),
 		"rows[1]: 99999 blocks":                          with(`"blocks":64`, `"blocks":99999`),
 		"rows[1]: -64 blocks":                            with(`"blocks":64`, `"blocks":-64`),
 		"rows[1]: 500 threads":                           with(`"threads":512`, `"threads":500`),

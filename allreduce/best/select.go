@@ -14,7 +14,10 @@ func For(c Class, f *File) *Selector {
 	s := &Selector{Class: c}
 	if f != nil {
 		if s.table = f.find(c); s.table != nil {
-			s.origin = Origin{Kind: FromTable, Name: f.Name, Date: s.table.Trial.Date.Format(time.DateOnly)}
+			s.origin = Origin{Kind: FromTable, Name: f.Name}
+			if d := s.table.Trial.Date; !d.IsZero() { // else it was written by hand
+				s.origin.Date = d.Format(time.DateOnly)
+			}
 			return s
 		}
 	}

@@ -37,7 +37,7 @@ func (c Class) String() string {
 
 func (c Class) check() error {
 	switch {
-	case c.Engine != "gpu" && c.Engine != "host":
+	case c.Engine != gpu && c.Engine != host:
 		return fmt.Errorf("engine %q: want gpu or host", c.Engine)
 	case c.Device == "":
 		return errors.New("no device")
@@ -110,6 +110,9 @@ func (t *Table) check() (place string, err error) {
 		place := fmt.Sprintf("rows[%d]", i)
 		if err := r.Choice.check(); err != nil {
 			return place, err
+		}
+		if r.Engine == NCCL && t.Class.Engine != gpu {
+			return place, errors.New("NCCL runs on GPUs only")
 		}
 		last := i == len(t.Rows)-1
 		switch {

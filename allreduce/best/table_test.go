@@ -148,6 +148,7 @@ func TestOrigins(t *testing.T) {
 	for want, o := range map[string]best.Origin{
 		"seed: two H200":            {Kind: best.FromSeed, Name: "two H200"},
 		"table t.json of 2026-11-3": {Kind: best.FromTable, Name: "t.json", Date: "2026-11-3"},
+		"table t.json":              {Kind: best.FromTable, Name: "t.json"},
 		"forced":                    {Kind: best.Forced},
 		"NCCL's model":              {Kind: best.FromModel},
 	} {
