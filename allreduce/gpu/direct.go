@@ -203,6 +203,9 @@ func lineGrid(bytes int64, set DirectTuning) DirectTuning {
 func sliceGrid(bytes int64, set DirectTuning) DirectTuning {
 	slices := (bytes + sliceData - 1) / sliceData
 	blocks := max(1, min(int64(cmp.Or(set.Blocks, maxDirectBlocks)), slices))
+	if turns := (slices + blocks*16 - 1) / (blocks * 16); turns > 2 && set.Blocks == 0 {
+		blocks = (slices + turns*16 - 1) / (turns * 16) // all warps have as many
+	}
 	warps := max(1, min(16, (slices+blocks-1)/blocks))
 	return DirectTuning{Blocks: int(blocks), Threads: cmp.Or(set.Threads, 32*int(warps)), Pieces: 1}
 }

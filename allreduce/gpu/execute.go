@@ -178,7 +178,8 @@ func (e *Executor) reportSlots(d *device) int {
 	return n
 }
 
-// Blocks says what each block of a ring in the last run recorded of itself.
+// Blocks says what each block of a ring in the last run recorded of itself. Where
+// a launch was spread, blocks are counted among those that work.
 func (e *Executor) Blocks() []allreduce.Block {
 	var list []allreduce.Block
 	for _, d := range e.devices {
@@ -186,15 +187,17 @@ func (e *Executor) Blocks() []allreduce.Block {
 		if err != nil {
 			return nil
 		}
-		mask := uint64(0)
+		mask, spread := uint64(0), 1
 		for _, l := range d.launches {
 			if l.ring != nil {
 				mask |= l.ring.mask
+				spread = int(l.ring.spread)
 			}
 		}
 		for slot, r := range reports { // others are what earlier runs have left
 			if channel := slot % e.layout.Channels(); mask>>channel&1 != 0 && r.ran != 0 {
-				list = append(list, allreduce.Block{Rank: int(r.rank), Index: int(r.block), Grid: int(r.grid), Threads: int(r.threads), Channel: int(r.channel)})
+				list = append(list, allreduce.Block{Rank: int(r.rank), Index: int(r.block) / spread, Grid: int(r.grid) / spread,
+					Threads: int(r.threads), Channel: int(r.channel), SM: int(r.sm), Took: time.Duration(r.took)})
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if strings.Contains(wanted, "variant") { // of kernels built for a comparison
-		rows = append(rows, variantRows()...)
+		rows = append(append(rows, variantRows(1)...), variantRows(3)...)
 	}
 	if strings.Contains(wanted, "curves") {
 		rows = append(rows, curves()...)
@@ -85,9 +85,20 @@ func directRows() []sweep {
 }
 
 // variantRows are repeated: where memory comes to lie makes up to 6 % at 1 GiB.
-func variantRows() []sweep {
+func variantRows(spread int) []sweep {
+	rows := variantsOf()
+	for i := range rows {
+		rows[i].options.Spread = spread
+		rows[i].label = fmt.Sprintf("spread %d", spread)
+	}
+	return rows
+}
+
+func variantsOf() []sweep {
 	large := sweep{algo: allreduce.Ring, proto: allreduce.Simple, from: 1 << 30, to: 1 << 30, factor: 2, channels: 24}
 	return []sweep{
+		{algo: allreduce.Ring, proto: allreduce.LL, from: 64 << 10, to: 16 << 20, factor: 4, channels: 24},
+		{algo: allreduce.Ring, proto: allreduce.LL, from: 8 << 20, to: 8 << 20, factor: 4, channels: 24},
 		{algo: allreduce.Ring, proto: allreduce.LL128, from: 2 << 20, to: 128 << 20, factor: 8, channels: 24},
 		{algo: allreduce.Ring, proto: allreduce.Simple, from: 16 << 20, to: 256 << 20, factor: 4, channels: 24},
 		large, large, large,
