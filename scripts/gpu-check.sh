@@ -58,8 +58,8 @@ for p in "$@"; do
       part variants 60 'TestSweep' RINGTOPO_SWEEP=simple BIN="$(basename "$b")"
     done
     ;;
-  compare) # with NCCL in turn, by the program in DIR; RINGTOPO_NCCL is its library
-    lib=${RINGTOPO_NCCL:+--libnccl $RINGTOPO_NCCL}
+  compare) # with NCCL in turn, by the program in DIR; RINGTOPO_NCCL is its library, RINGTOPO_MACHINE as for -m
+    lib="${RINGTOPO_NCCL:+--libnccl $RINGTOPO_NCCL} ${RINGTOPO_MACHINE:+-m $RINGTOPO_MACHINE}"
     compare() { # NAME SECONDS ARGS...
       local name=$1 limit=$2 begin=$SECONDS
       shift 2
@@ -103,6 +103,14 @@ for p in "$@"; do
       pids="${pids:-} $!"
     done
     for pid in $pids; do wait "$pid"; echo "launcher: exit $?, want 0"; done
+    ;;
+  choices) # what tuning finds best: with a GPU for each rank, and with four ranks on all GPUs
+    lib="${RINGTOPO_NCCL:+--libnccl $RINGTOPO_NCCL} ${RINGTOPO_MACHINE:+-m $RINGTOPO_MACHINE}"
+    begin=$SECONDS
+    timeout -k 5 90 "$bin/ringtopo" bench --tune --engine gpu $lib --out "$out/tuning.json" >"$out/choices.txt" 2>&1
+    echo "choices: exit $? after $((SECONDS - begin)) s"
+    timeout -k 5 60 "$bin/ringtopo" bench --tune --engine gpu -m v100x4 --bytes 1KiB:64MiB:8 --out "$out/tuning.json" >>"$out/choices.txt" 2>&1
+    echo "choices of four ranks: exit $? after $((SECONDS - begin)) s"
     ;;
   procs) part procs 90 'TestProcess' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   nccl) (cd allreduce/nccl && timeout -k 5 60 "$bin/nccl.test" -test.v -test.run 'TestNCCL') >>"$out/nccl.log" 2>&1; echo "nccl: exit $?" ;;
