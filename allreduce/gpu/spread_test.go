@@ -12,7 +12,7 @@ import (
 
 // Idle blocks stand between those that work, but not in cooperative launches,
 // whose blocks must all have a place at once.
-func TestSpread(t *testing.T) {
+func TestSpreadOfRings(t *testing.T) {
 	alone := &allreduce.Layout{NRanks: 2, BuffSize: [3]int{65536, 614400, 65536}, Rings: [][]int{{0, 1}, {0, 1}, {0, 1}}}
 	for _, c := range []struct {
 		layout       *allreduce.Layout
