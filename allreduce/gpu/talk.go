@@ -143,10 +143,12 @@ func (t *talk) data(into []byte) error {
 
 // line makes the two ends of a line, one of them to be given away.
 func line() (ours *talk, theirs *os.File, err error) {
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("line between processes: %w", err)
 	}
+	syscall.CloseOnExec(fds[0])
+	syscall.CloseOnExec(fds[1])
 	f := os.NewFile(uintptr(fds[0]), "line")
 	theirs = os.NewFile(uintptr(fds[1]), "line")
 	ours, err = newTalk(f)
