@@ -27,9 +27,13 @@ func byDev(g *graph.Graph) []*graph.Node {
 
 // writePaths writes every path between GPUs and from GPUs to networks.
 func writePaths(w io.Writer, b job.Box) error {
-	gpus := byRank(b.Graph)
+	gpus, nets := byRank(b.Graph), byDev(b.Graph)
+	if len(gpus) == 1 && len(nets) == 0 {
+		_, err := fmt.Fprintf(w, "%s has no other GPU and no network to reach\n", plainName(gpus[0]))
+		return err
+	}
 	for _, from := range gpus {
-		for _, to := range append(gpus[:len(gpus):len(gpus)], byDev(b.Graph)...) {
+		for _, to := range append(gpus[:len(gpus):len(gpus)], nets...) {
 			if from == to {
 				continue
 			}

@@ -28,6 +28,20 @@ func (m *Machine) Select(gpus []int) (doc *ncclxml.Document, notes []string, err
 	return doc, notes, err
 }
 
+// domains is the number of NUMA domains of all that a file says; 0 for a machine
+// that answers.
+func (m *Machine) domains() (n int) {
+	if m.doc == nil {
+		return 0
+	}
+	for _, c := range m.doc.Root.Children {
+		if c.Name == "cpu" {
+			n++
+		}
+	}
+	return n
+}
+
 // look is Select, and which pairs of ranks the driver denies peer access.
 func (m *Machine) look(gpus []int) (doc *ncclxml.Document, notes []string, blocked [][2]int, err error) {
 	if m.ask == nil {

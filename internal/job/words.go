@@ -28,7 +28,11 @@ type place struct {
 // SMIWords puts distances as nvidia-smi topo -m does. A topology does not tell
 // host bridges apart: devices that meet at a CPU count as NODE where the machine
 // has several NUMA domains, as servers have, else as PHB.
-func SMIWords(sys *topo.System) Words {
+func SMIWords(sys *topo.System) Words { return smiWords(sys, len(sys.CPUs)) }
+
+// smiWords takes the number of NUMA domains of the whole machine: which GPUs take
+// part does not change what they are to each other.
+func smiWords(sys *topo.System, domains int) Words {
 	var gpus, nets []place
 	for i := range sys.CPUs {
 		collect(sys.CPUs[i].Devices, place{cpu: i}, func(p place) {
@@ -45,7 +49,7 @@ func SMIWords(sys *topo.System) Words {
 	slices.SortStableFunc(gpus, func(a, b place) int { return cmp.Compare(a.device.GPU.Rank, b.device.GPU.Rank) })
 	nets = byNet(nets)
 	meet := "PHB"
-	if len(sys.CPUs) > 1 {
+	if domains > 1 {
 		meet = "NODE"
 	}
 	w := Words{GPU: make([][]string, len(gpus)), NIC: make([][]string, len(gpus))}
@@ -154,7 +158,7 @@ func pciWord(a, b place, meet string) string {
 // machine was read from them.
 func (b Box) Words() (Words, error) {
 	if b.Machine.matrix == nil {
-		return SMIWords(b.System), nil
+		return smiWords(b.System, max(len(b.System.CPUs), b.Machine.domains())), nil
 	}
 	gpus := slices.SortedFunc(slices.Values(b.Graph.NodesOf(graph.GPU)), func(x, y *graph.Node) int {
 		return cmp.Compare(x.GPU.Rank, y.GPU.Rank)
