@@ -113,7 +113,15 @@ func (g *segment) alloc(size int64) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes: the shared memory is full", size)
 	}
 	g.used = slices.Insert(g.used, i, extent{at, at + need})
-	return g.bytes[at : at+int(size) : at+need], nil
+	b := g.bytes[at : at+int(size) : at+need]
+	g.populate(b)
+	return b, nil
+}
+
+// populate maps the pages under a stretch.
+func (g *segment) populate(b []byte) {
+	from := g.offset(b) / pageBytes * pageBytes
+	populate(g.bytes[from:min(pages(g.offset(b)+len(b)), len(g.bytes))])
 }
 
 func (g *segment) free(b []byte) {

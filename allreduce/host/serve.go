@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
+	"unsafe"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/launch"
@@ -51,6 +53,32 @@ type tenant struct {
 	segment *segment
 	bells   *futexBells
 	rank    int
+	mapped  []span // buffers of the last run
+}
+
+// populate maps buffers that the last run did not use, piece by piece, so that
+// it is seen to move.
+func (t *tenant) populate(w *worker) {
+	list := t.engine.spans.list
+	for i, s := range list {
+		if i < len(t.mapped) && same(s.in, t.mapped[i].in) && same(s.out, t.mapped[i].out) {
+			continue
+		}
+		for _, b := range [][]byte{s.in, s.out} {
+			for piece := range slices.Chunk(b, populatePiece) {
+				t.segment.populate(piece)
+				w.moved()
+			}
+		}
+	}
+	t.mapped = append(t.mapped[:0], list...)
+}
+
+const populatePiece = 64 << 20
+
+// same reports whether two stretches of a segment are one.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
 // serve takes part in run after run.
@@ -106,6 +134,7 @@ func (t *tenant) perform(plan *allreduce.Plan) error {
 		return nil
 	}
 	t.bells.gather(1)
+	t.populate(leader)
 	leader.muster() // an abort is seen by all workers
 	t.bells.gather(workers)
 	e.follow(plan, leader)
