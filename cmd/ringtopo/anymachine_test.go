@@ -169,3 +169,32 @@ func TestAnyPartOfAnyMachine(t *testing.T) {
 		}
 	})
 }
+
+// TestMatricesComeBack: what topo shows in nvidia-smi's words is read as a
+// machine that looks the same in them, whatever the machine was.
+func TestMatricesComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := onStdin(forms(t, topotest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }))["XML"], "topo", "-q", "--view", "smi")
+		if text.code != exitGood {
+			t.Skip(text.notes)
+		}
+		again := onStdin(text.out, "topo", "-q", "--view", "smi")
+		if again.code != exitGood {
+			t.Fatalf("%s\n%s", again.notes, text.out)
+		}
+		if want, got := rowsOf(text.out), rowsOf(again.out); !slices.Equal(got, want) {
+			t.Errorf("%q became %q in\n%s", want, got, text.out)
+		}
+	})
+}
+
+// rowsOf are the rows of a matrix, without spaces that only align.
+func rowsOf(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "GPU") {
+			out = append(out, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	return out
+}
