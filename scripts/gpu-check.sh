@@ -45,7 +45,8 @@ for p in "$@"; do
     for m in v100x4 dgx-1v dgx-a100; do
       cli validate 60 0 validate --engine gpu -m $m --proto LL,LL128,Simple
     done
-    cli validate 60 0 validate --engine gpu --proto LL,LL128,Simple
+    cli validate 60 0 validate --engine gpu
+    cli validate 60 0 validate --engine gpu --proto LL,LL128,Simple # a GPU alone has Simple only: 2
     ;;
   ring) part ring 150 'TestSweep' RINGTOPO_SWEEP=ring ;;
   direct) part direct 120 'TestSweep' RINGTOPO_SWEEP=direct ;;

@@ -207,6 +207,9 @@ func (t *Tuning) best(c *Choice, spare [nProtos]float32, force Force) error {
 			runnable.offerSpare(p, spare[p], force)
 		}
 	}
+	if !all.ok() && t.comm.NRanks == 1 {
+		return fmt.Errorf("%w: a rank alone copies, as Ring/Simple and by nothing else; do not force another, or name a machine of several GPUs", ErrNothingOn)
+	}
 	return c.settle(all, runnable, force)
 }
 

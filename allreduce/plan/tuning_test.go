@@ -361,3 +361,18 @@ func TestForcedChoices(t *testing.T) {
 		}
 	}
 }
+
+// A rank alone copies: nothing else can be forced, and the error says so.
+func TestForcedAlone(t *testing.T) {
+	p, err := plan.New(plan.Nominal(&allreduce.Layout{NRanks: 1, Rings: [][]int{{0}}}), plan.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	simple, ll := allreduce.Simple, allreduce.LL
+	if c, err := p.Choose(4096, allreduce.Float32, allreduce.Sum, 1, plan.Force{Proto: &simple}); err != nil || c.Algo != allreduce.Ring || c.Proto != simple {
+		t.Errorf("got %s/%s, %v", c.Algo, c.Proto, err)
+	}
+	if _, err := p.Choose(4096, allreduce.Float32, allreduce.Sum, 1, plan.Force{Proto: &ll}); !errors.Is(err, plan.ErrNothingOn) || !strings.Contains(err.Error(), "alone") {
+		t.Errorf("LL of one rank: %v", err)
+	}
+}

@@ -151,6 +151,7 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if err != nil {
 		return err
 	}
+	opt.tuned(strings.EqualFold(c.algo, bench.Best))
 	m, err := newBenchMachine(ms, gpus, env, nil)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +121,7 @@ func (ar *arena) enterGPUs(a *app, c *benchCommand, opt engineOptions) error {
 	if slices.Equal(c.machine.machines, []string{job.Auto}) {
 		opt.devices = ar.machine.devs
 	}
-	opt.spread = cmp.Or(opt.spread, tunedSpread)
+	opt.tuned(true)
 	ar.spread = opt.spread
 	ex, err := c.engine.named("gpu").open(a, ar.planner.Layout(), opt)
 	if err != nil {

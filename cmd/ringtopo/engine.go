@@ -41,7 +41,7 @@ func (a *app) addEngineFlags(cmd *cobra.Command) *engineFlags {
 	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory; on GPUs each has a GPU of its own")
 	fl.BoolVar(&f.noP2P, "no-p2p", false, "on GPUs: go through the host's memory, as without peer access")
 	fl.IntVar(&f.perGPU, "ranks-per-gpu", 0, "on GPUs: so many ranks on each (default as many as all GPUs need to hold them)")
-	fl.IntVar(&f.spread, "spread", 0, "on GPUs: blocks that a ring is launched with for each one that works, which keeps those apart (default 1, as NCCL; with --peer and --tune 3)")
+	fl.IntVar(&f.spread, "spread", 0, "on GPUs: blocks that a ring is launched with for each one that works, which keeps those apart (default 1, as NCCL; 3 with --algo best, --peer and --tune)")
 	fl.StringVar(&f.nccl, "libnccl", "", "NCCL's library for --engine nccl (default the loader's libnccl.so.2)")
 	fl.DurationVar(&f.limit, "limit", host.DefaultLimit, "how long nothing may move before a run counts as stuck")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(append([]string{engineAuto}, engineNames()...), cobra.ShellCompDirectiveNoFileComp))
@@ -239,6 +239,14 @@ func (f *engineFlags) options() (o engineOptions, err error) {
 		o.fault, err = parseFault(f.inject)
 	}
 	return o, err
+}
+
+// tuned launches as the tables of the best choices were measured, where the flags
+// do not say otherwise.
+func (o *engineOptions) tuned(best bool) {
+	if best && o.spread == 0 {
+		o.spread = tunedSpread
+	}
 }
 
 // parseFault reads KIND, or KIND:rank=R,channel=C,step=S.
