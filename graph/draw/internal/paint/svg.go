@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -210,6 +211,9 @@ func numbers(s string) ([]float64, error) {
 		v, err := strconv.ParseFloat(f, 64)
 		if err != nil {
 			return nil, err
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%q is no number", f)
 		}
 		out = append(out, v)
 	}
