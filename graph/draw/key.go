@@ -98,7 +98,7 @@ func (l *layout) caption() string {
 	words := []struct{ word, meaning string }{
 		{"NV", " NVn: n NVLinks."}, {"SYS", " SYS: between CPUs."}, {"C2C", " C2C: between the chips of one module."},
 		{"PIX", " PIX: through one PCI switch."}, {"PXB", " PXB: through several PCI switches."},
-		{"PHB", " PHB: through a CPU."}, {"NET", " NET: through the network."},
+		{"PHB", " PHB: through a CPU."}, {"NET", " NET: through the network."}, {"DIS", " DIS: not joined."},
 	}
 	for _, w := range words {
 		if l.says(w.word) {
