@@ -7,5 +7,6 @@
 // receiver's output. The direct algorithms read and write the ranks' buffers
 // themselves. A worker that waits spins, yields, and then sleeps until its peer
 // rings; a run in which nothing moves for the limit ends with a
-// *allreduce.StuckError that says who waited for whom.
+// *allreduce.StuckError that says who waited for whom. With processes a run
+// begins, and its time too, when all ranks have come to it.
 package host
