@@ -18,6 +18,17 @@ type Hardware struct {
 
 var linkNames = map[way]string{sameGPU: "memory", nvlink: "nvlink", pcie: "pcie", staged: "staged"}
 
+// Present says what GPUs there are, without opening them; their links are not
+// known then.
+func Present() (Hardware, error) {
+	drv, err := (&Options{}).openDriver()
+	if err != nil {
+		return Hardware{}, err
+	}
+	list := drv.Devices()
+	return Hardware{Device: list[0].Name, Devices: len(list), CUDA: drv.Version()}, nil
+}
+
 // Hardware says what the executor runs on.
 func (e *Executor) Hardware() Hardware {
 	h := Hardware{Device: e.devices[0].Device.Name, Devices: len(e.devices), CUDA: e.driver.Version()}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
+	"github.com/ringtopo/ringtopo/allreduce/gpu"
 )
 
 // benchCommand is one call of ringtopo bench.
@@ -139,6 +140,13 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if err != nil {
 		return err
 	}
+	begun, err := readResult(c.resume)
+	switch {
+	case err != nil:
+		return err
+	case begun != nil && begun.Finished && !c.planOnly:
+		return a.report(c, begun, old, format) // wherever it was measured
+	}
 	ms, gpus, env, err := a.open(c.machine)
 	if err != nil {
 		return noGPU(err)
@@ -159,7 +167,7 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if err := m.use(a, c, e, opt); err != nil {
 		return err
 	}
-	res, err := c.result(cmd, m, e.name)
+	res, err := c.result(cmd, m, e.name, begun)
 	if err != nil {
 		return err
 	}
@@ -170,19 +178,21 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 }
 
 // result is what the measurement goes into: an old one to go on with, or a new.
-func (c *benchCommand) result(cmd *cobra.Command, m *benchMachine, engine string) (*bench.Result, error) {
-	if c.resume != "" {
-		res, err := readResult(c.resume)
-		if err == nil && res.Engine != engine {
-			err = usage("%s was measured on %s, not on %s: choose it with --engine", c.resume, res.Engine, engine)
+func (c *benchCommand) result(cmd *cobra.Command, m *benchMachine, engine string, begun *bench.Result) (*bench.Result, error) {
+	if begun != nil {
+		if begun.Engine != engine {
+			return nil, usage("%s was measured on %s, not on %s: choose it with --engine", c.resume, begun.Engine, engine)
 		}
-		return res, err
+		return begun, nil
 	}
 	r, err := c.readRecipe(cmd, m)
 	if err != nil {
 		return nil, err
 	}
 	res := &bench.Result{Schema: bench.Schema, Engine: engine, Host: thisHost(), Started: time.Now().UTC().Truncate(time.Second), Recipe: r}
+	if hw, err := gpu.Present(); err == nil && engine == "gpu" {
+		res.Host = gpuHost(hw)
+	}
 	for _, machine := range m.machines {
 		res.Machine = append(res.Machine, machine.Name)
 	}
@@ -287,6 +297,15 @@ func (a *app) measure(c *benchCommand, m *benchMachine, res, old *bench.Result, 
 		a.note("interrupted: what was measured is kept; go on with --resume")
 		a.ctx = context.WithoutCancel(a.ctx)
 	}
+	if err := a.report(c, res, old, format); err != nil || runErr == nil {
+		return err
+	}
+	return runErr
+}
+
+// report shows what was measured, and sets it against an older result where it
+// is whole.
+func (a *app) report(c *benchCommand, res, old *bench.Result, format string) error {
 	analysis, err := bench.Analyse(res)
 	if err != nil {
 		return err
@@ -294,8 +313,8 @@ func (a *app) measure(c *benchCommand, m *benchMachine, res, old *bench.Result, 
 	if err := a.emit(c.out, func(w io.Writer) error { return writeBench(w, res, analysis, format, c.view) }); err != nil {
 		return err
 	}
-	if runErr != nil || old == nil {
-		return runErr
+	if !res.Finished || old == nil {
+		return nil
 	}
 	return a.compareBench(bench.Compare(old, res, c.tie))
 }

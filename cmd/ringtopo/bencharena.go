@@ -132,7 +132,7 @@ func (ar *arena) enterGPUs(a *app, c *benchCommand, opt engineOptions) error {
 		return errors.Join(usage("--peer and --tune drive all GPUs from one process: leave out --procs"), ex.Close())
 	}
 	ar.enter(ex, func(c best.Choice) contest.Player { return contest.OnGPUs(g, tuning(c)) })
-	ar.host = gpuHost(g)
+	ar.host = gpuHost(g.Hardware())
 	return nil
 }
 

@@ -120,8 +120,8 @@ func ncclVariables(environ []string) map[string]string {
 }
 
 // gpuHost says what figures measured on GPUs belong to.
-func gpuHost(g *gpu.Executor) bench.Host {
-	h, hw := thisHost(), g.Hardware()
+func gpuHost(hw gpu.Hardware) bench.Host {
+	h := thisHost()
 	h.GPUs = fmt.Sprintf("%d x %s", hw.Devices, hw.Device)
 	if text, err := os.ReadFile("/sys/module/nvidia/version"); err == nil {
 		h.Driver = strings.TrimSpace(string(text)) + ", "
