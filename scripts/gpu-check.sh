@@ -56,7 +56,7 @@ for p in "$@"; do
   variants) # of kernels that were built for a comparison
     for b in "$bin"/gpu*.test; do
       echo "$b" >>"$out/variants.log"
-      part variants 60 'TestSweep' RINGTOPO_SWEEP=simple BIN="$(basename "$b")"
+      part variants 60 'TestSweep' RINGTOPO_SWEEP=variant BIN="$(basename "$b")"
     done
     ;;
   compare) # with NCCL in turn, by the program in DIR; RINGTOPO_NCCL is its library, RINGTOPO_MACHINE as for -m
