@@ -10,8 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringtopo/ringtopo/cuda/kernels/internal/source"
 )
@@ -74,36 +77,61 @@ func build(clang, dir, only string) (map[string][]byte, error) {
 	return files, err
 }
 
-// buildModules adds the PTX of modules to files and lists their kernels, which
-// must have the same parameters for every type.
-func buildModules(clang, dir, only string, files map[string][]byte) (entries []entry, err error) {
+// module is a source for one element type, and its PTX.
+type module struct {
+	source, name string
+	dtype        int
+	ptx          []byte
+}
+
+// list names the modules, or the one that is wanted.
+func list(only string) (list []module) {
 	for _, s := range sources {
 		for i, t := range types {
-			name := s.name + "_" + t
+			m := module{source: s.name, name: s.name + "_" + t, dtype: i}
 			if !s.typed {
-				name = s.name
+				m.name = s.name
 			}
-			if only != "" && only != name {
-				continue
+			if only == "" || only == m.name {
+				list = append(list, m)
 			}
-			ptx, err := compile(clang, filepath.Join(dir, "src", s.name+".cu"), i)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			found, err := parseEntries(ptx)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			if i == 0 || only != "" {
-				entries = append(entries, found...)
-			} else if !slices.EqualFunc(entries[len(entries)-len(found):], found, entry.equal) {
-				return nil, fmt.Errorf("%s: its parameters differ from those of %s", name, types[0])
-			}
-			files["ptx/"+name+".ptx"] = ptx
 			if !s.typed {
 				break
 			}
 		}
+	}
+	return list
+}
+
+// buildModules adds the PTX of modules to files and lists their kernels, which
+// must have the same parameters for every type. Modules are compiled side by side.
+func buildModules(clang, dir, only string, files map[string][]byte) (entries []entry, err error) {
+	modules := list(only)
+	var work errgroup.Group
+	work.SetLimit(runtime.NumCPU())
+	for i := range modules {
+		work.Go(func() (err error) {
+			m := &modules[i]
+			if m.ptx, err = compile(clang, filepath.Join(dir, "src", m.source+".cu"), m.dtype); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			return nil
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	for i, m := range modules {
+		found, err := parseEntries(m.ptx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if i == 0 || modules[i-1].source != m.source {
+			entries = append(entries, found...)
+		} else if !slices.EqualFunc(entries[len(entries)-len(found):], found, entry.equal) {
+			return nil, fmt.Errorf("%s: its parameters differ from those of %s", m.name, modules[i-1].name)
+		}
+		files["ptx/"+m.name+".ptx"] = m.ptx
 	}
 	return entries, nil
 }
