@@ -21,10 +21,16 @@ type futexBells struct {
 
 	crowd atomic.Int32 // workers of this process that are in the run
 	looks atomic.Int32 // since it last gave its processor away
+	beds  atomic.Int32 // workers that sleep, or are about to
+	nap   time.Duration
 
 	mu     sync.Mutex
 	ticket uint32 // rings at the door, when last looked
 	vain   int    // workers that have looked in vain since
+}
+
+func newFutexBells(c control, s shape) *futexBells {
+	return &futexBells{ctl: c, shape: s, nap: nap}
 }
 
 // gather tells how many workers of this process will take part in the run.
@@ -68,7 +74,9 @@ func (b *futexBells) arm(w *worker) {
 func (b *futexBells) sleep(w *worker) {
 	d := b.door(w.number)
 	if d.rings.Load() == w.ticket && b.all(w) {
-		futexWait(&d.rings, w.ticket, nap)
+		b.beds.Add(1)
+		futexWait(&d.rings, w.ticket, b.nap)
+		b.beds.Add(-1)
 		return
 	}
 	runtime.Gosched()
@@ -89,12 +97,16 @@ func (b *futexBells) all(w *worker) bool {
 	return b.vain >= int(b.crowd.Load())
 }
 
-// disarm has the process's other workers look and count anew. Nobody needs
-// waking: not all were asleep.
+// disarm has the process's other workers look and count anew. One of them may
+// sleep, since a worker looks again after it has counted as one that looked in
+// vain: nobody would ring for it at a door that says that all are awake.
 func (b *futexBells) disarm(w *worker) {
 	d := b.door(w.number)
 	d.asleep.Store(0)
 	d.rings.Add(1)
+	if b.beds.Load() > 0 {
+		futexWake(&d.rings)
+	}
 }
 
 func (b *futexBells) rouse(number int) {

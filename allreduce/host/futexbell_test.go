@@ -21,7 +21,7 @@ import (
 // household is one process's workers at one door, without processes.
 func household(ranks, channels int) (*futexBells, []*worker) {
 	s := shape{ranks, channels}
-	b := &futexBells{ctl: newControl(s, aligned(s.controlBytes())), shape: s}
+	b := newFutexBells(newControl(s, aligned(s.controlBytes())), s)
 	e := &engine{shape: s, ctl: b.ctl, bells: b, yields: 1}
 	var list []*worker
 	for c := range channels {
@@ -98,6 +98,36 @@ func TestRingBeforeSleep(t *testing.T) {
 	b.sleep(w[0]) // its ticket is old
 	if w[0].vain || b.vain != 1 {
 		t.Errorf("%d workers are said to have looked in vain, want the second alone", b.vain)
+	}
+}
+
+// A worker that finds something after it had looked in vain wakes the one that
+// went to sleep because of that: the door no longer says that anybody sleeps, so
+// that no other process would.
+func TestDisarmWakesSleepers(t *testing.T) {
+	b, w := household(2, 2)
+	b.nap = time.Hour
+	b.gather(2)
+	b.arm(w[0])
+	b.sleep(w[0]) // returns: the second has not looked
+	awake := make(chan struct{})
+	b.arm(w[1])
+	go func() {
+		defer close(awake)
+		b.sleep(w[1])
+	}()
+	for b.beds.Load() == 0 {
+		runtime.Gosched()
+	}
+	b.arm(w[0])
+	b.disarm(w[0])
+	select {
+	case <-awake:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it sleeps on, and no ring will reach it")
+	}
+	if b.beds.Load() != 0 {
+		t.Errorf("%d are said to sleep", b.beds.Load())
 	}
 }
 

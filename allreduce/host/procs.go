@@ -34,12 +34,11 @@ func NewProcs(l *allreduce.Layout, o Options, said io.Writer) (*Executor, error)
 	if err := checkFault(l, o.Fault, true); err != nil {
 		return nil, err
 	}
-	s := shape{l.NRanks, l.Channels()}
-	g, err := newSegment(l, s, launch.Memory)
+	b, err := json.Marshal(setup{l, o.Fault})
 	if err != nil {
 		return nil, fmt.Errorf("host executor: %w", err)
 	}
-	b, err := json.Marshal(setup{l, o.Fault})
+	g, err := newSegment(l, shape{l.NRanks, l.Channels()}, launch.Memory)
 	if err != nil {
 		return nil, fmt.Errorf("host executor: %w", err)
 	}
@@ -49,7 +48,7 @@ func NewProcs(l *allreduce.Layout, o Options, said io.Writer) (*Executor, error)
 		return nil, fmt.Errorf("host executor: %w", err)
 	}
 	e := newEngine(l, g)
-	e.bells = &futexBells{ctl: e.ctl, shape: e.shape}
+	e.bells = newFutexBells(e.ctl, e.shape)
 	p := &parent{engine: e, segment: g, job: job, stop: make(chan struct{})}
 	x := newExecutor(e, o, p)
 	p.watching.Go(p.watch)

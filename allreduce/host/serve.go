@@ -34,7 +34,7 @@ func Serve(r *launch.Rank) error {
 		return err
 	}
 	e := newEngine(s.Layout, g)
-	t := &tenant{engine: e, segment: g, rank: r.Number, bells: &futexBells{ctl: e.ctl, shape: e.shape}}
+	t := &tenant{engine: e, segment: g, rank: r.Number, bells: newFutexBells(e.ctl, e.shape)}
 	e.bells = t.bells
 	e.kill = func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 	e.employ([]int{r.Number}, s.Fault)
