@@ -83,7 +83,7 @@ func (b *buffer) check(off, n int64) error {
 	if b.ptr == 0 {
 		return fmt.Errorf("rank %d: the buffer was freed", b.rank)
 	}
-	if off < 0 || n < 0 || off+n > b.size {
+	if off < 0 || n < 0 || n > b.size-off {
 		return fmt.Errorf("rank %d: bytes %d to %d of a buffer of %d", b.rank, off, off+n, b.size)
 	}
 	return nil

@@ -54,8 +54,8 @@ func (c *client) places(args []allreduce.Args) ([]placeOf, error) {
 	for i, a := range args {
 		send, okSend := a.Send[c.rank].Buf.(*farBuffer)
 		recv, okRecv := a.Recv[c.rank].Buf.(*farBuffer)
-		if !okSend || !okRecv || send.client != c || recv.client != c {
-			return nil, fmt.Errorf("rank %d: not a buffer of this executor", c.rank)
+		if !okSend || !okRecv || send.client != c || recv.client != c || send.freed || recv.freed {
+			return nil, fmt.Errorf("rank %d: not a live buffer of this executor", c.rank)
 		}
 		list[i] = placeOf{Send: send.number, SendOff: a.Send[c.rank].Off, Recv: recv.number, RecvOff: a.Recv[c.rank].Off}
 	}
@@ -138,7 +138,7 @@ func (b *farBuffer) check(off, n int64) error {
 	if b.freed {
 		return fmt.Errorf("rank %d: the buffer was freed", b.client.rank)
 	}
-	if off < 0 || n < 0 || off+n > b.size {
+	if off < 0 || n < 0 || n > b.size-off {
 		return fmt.Errorf("rank %d: bytes %d to %d of a buffer of %d", b.client.rank, off, off+n, b.size)
 	}
 	return nil

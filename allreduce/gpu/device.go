@@ -101,6 +101,18 @@ func (d *device) zeroed(n int64) (cuda.Ptr, error) {
 	return p, d.stream.Fill(p, 0, n)
 }
 
+// giveBack frees what is owned beyond the first so many allocations.
+func (d *device) giveBack(first int) error {
+	return d.Do(func() error {
+		errs := []error{d.stream.Synchronize()}
+		for _, p := range d.owned[first:] {
+			errs = append(errs, d.Free(p))
+		}
+		d.owned = d.owned[:first]
+		return errors.Join(errs...)
+	})
+}
+
 // kernel names a kernel: the type is empty where it knows none.
 type kernel struct{ module, dtype, entry string }
 

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -81,29 +82,37 @@ func (e *Executor) provideDirect(p *allreduce.Plan) error {
 }
 
 func (e *Executor) growDirect(room directRoom) error {
-	n := e.layout.NRanks
-	regions := make([]uint64, n)
-	for _, d := range e.devices {
-		err := d.Do(func() error {
-			m := directMemory{room: room, regions: regions}
-			for _, rank := range d.ranks {
-				state, err := d.zeroed(stateBytes)
-				if err != nil {
-					return err
-				}
-				m.states = append(m.states, uint64(state))
-				region, err := d.zeroed(directShapeOf(int64(n), room).bytes)
-				if err != nil {
-					return err
-				}
-				regions[rank] = uint64(region)
+	regions := make([]uint64, e.layout.NRanks)
+	grown, owned := make([]directMemory, len(e.devices)), make([]int, len(e.devices))
+	for i, d := range e.devices {
+		grown[i] = directMemory{room: room, regions: regions}
+		owned[i] = len(d.owned)
+		if err := d.Do(func() error { return d.growDirect(&grown[i]) }); err != nil {
+			for k, begun := range e.devices[:i+1] {
+				err = errors.Join(err, begun.giveBack(owned[k]))
 			}
-			d.direct = m
-			return d.stream.Synchronize()
-		})
-		if err != nil {
 			return err
 		}
 	}
+	for i, d := range e.devices { // now that all have it
+		d.direct = grown[i]
+	}
 	return nil
+}
+
+// growDirect allocates a state and a region for each rank of the device.
+func (d *device) growDirect(m *directMemory) error {
+	for _, rank := range d.ranks {
+		state, err := d.zeroed(stateBytes)
+		if err != nil {
+			return err
+		}
+		m.states = append(m.states, uint64(state))
+		region, err := d.zeroed(directShapeOf(int64(len(m.regions)), m.room).bytes)
+		if err != nil {
+			return err
+		}
+		m.regions[rank] = uint64(region)
+	}
+	return d.stream.Synchronize()
 }

@@ -20,7 +20,7 @@ func (e *Executor) execute(ctx context.Context) (time.Duration, error) {
 	defer stop()
 	if e.group != nil {
 		defer e.group.watch(e.control)()
-		if err := e.group.meet(ctx, e.opts.Fault); err != nil {
+		if err := e.group.dieOf(e.opts.Fault); err != nil {
 			return 0, err
 		}
 	}

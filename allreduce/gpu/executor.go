@@ -204,18 +204,32 @@ func (e *Executor) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.
 	case e.broken != nil:
 		return allreduce.Timing{}, e.broken
 	}
-	if err := e.prepare(p, args); err != nil {
-		return allreduce.Timing{}, fmt.Errorf("GPU executor: %w", err)
+	err := e.prepare(p, args)
+	if err != nil {
+		err = fmt.Errorf("GPU executor: %w", err)
+	} else {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
+	if e.group != nil {
+		var apart error
+		if err, apart = e.group.meet(ctx, err); apart != nil {
+			return allreduce.Timing{}, e.breakDown(apart)
+		}
+	}
+	if err != nil {
 		return allreduce.Timing{}, err
 	}
 	elapsed, err := e.execute(ctx)
 	if err != nil {
-		e.broken = fmt.Errorf("GPU executor: after %w: only Close may follow", err)
-		return allreduce.Timing{}, err
+		return allreduce.Timing{}, e.breakDown(err)
 	}
 	return allreduce.Timing{Elapsed: elapsed}, nil
+}
+
+// breakDown notes why only Close may follow, and gives that.
+func (e *Executor) breakDown(err error) error {
+	e.broken = fmt.Errorf("GPU executor: after %w: only Close may follow", err)
+	return err
 }
 
 // Close ends all threads and frees all memory, buffers too. A second call does

@@ -285,12 +285,28 @@ func (g *group) agree(failed error) error {
 	return errors.Join(failed, g.exchangeCards(mine))
 }
 
-// meet has all processes start a run together. A process that is to die does it
-// when the others have started.
-func (g *group) meet(ctx context.Context, f allreduce.Fault) error {
-	if _, err := g.job.Exchange(ctx, nil); err != nil {
-		return err
+// meet has all processes start a run together. Where one of them has failed to
+// prepare it none starts: that is the error, and another run may follow. After
+// apart none may: a process is lost, or no longer waited for.
+func (g *group) meet(ctx context.Context, failed error) (err, apart error) {
+	var mine []byte
+	if failed != nil {
+		mine = []byte(failed.Error())
 	}
+	parts, apart := g.job.Exchange(ctx, mine)
+	if apart != nil || failed != nil {
+		return failed, apart
+	}
+	for r, p := range parts {
+		if len(p.Data) > 0 {
+			return fmt.Errorf("rank %d: %s", r, p.Data), nil
+		}
+	}
+	return nil, nil
+}
+
+// dieOf ends a process that is to die, when the others have started.
+func (g *group) dieOf(f allreduce.Fault) error {
 	if f.Kind == allreduce.KillProcess && f.Rank == g.rank {
 		p, err := os.FindProcess(os.Getpid())
 		if err != nil {

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/launch"
+	"github.com/ringtopo/ringtopo/allreduce/plan"
+	"github.com/ringtopo/ringtopo/allreduce/verify"
 	"github.com/ringtopo/ringtopo/cuda"
 )
 
@@ -142,4 +145,67 @@ func TestJoinFailsTogether(t *testing.T) {
 	if m.Live() != 0 {
 		t.Errorf("%d allocations left", m.Live())
 	}
+}
+
+// runAll runs a plan on all processes, which a process may change for itself.
+func runAll(t *testing.T, list []*Executor, p *allreduce.Plan, change func(rank int, p *allreduce.Plan)) []error {
+	t.Helper()
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for rank, e := range list {
+		wg.Go(func() {
+			trial, err := verify.NewTrial(e, p, verify.Options{})
+			if err != nil {
+				errs[rank] = err
+				return
+			}
+			mine := *p
+			change(rank, &mine)
+			_, errs[rank] = e.Run(context.Background(), &mine, trial.Args())
+			errs[rank] = errors.Join(errs[rank], trial.Close())
+		})
+	}
+	wg.Wait()
+	return errs
+}
+
+// One process cannot prepare a run: the others do not wait for it, and all are
+// ready for the next one.
+func TestRunFailsTogether(t *testing.T) {
+	m, drv := newMachine(t, 4)
+	l, p := plans(t, fourRanks(1), plan.Task{Count: 1000, DType: allreduce.Float32})
+	list, errs := joinAll(t, l, drv, Options{})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	errs = runAll(t, list, p, func(rank int, p *allreduce.Plan) {
+		if rank == 2 {
+			p.Threads = 31
+		}
+	})
+	for rank, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "blocks of 31 threads") || rank != 2 && !strings.HasPrefix(err.Error(), "rank 2: ") {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+	if err := errors.Join(runAll(t, list, p, func(int, *allreduce.Plan) {})...); err != nil {
+		t.Errorf("the next run: %v", err)
+	}
+	closeAll(t, list)
+	if m.Live() != 0 {
+		t.Errorf("%d allocations left", m.Live())
+	}
+}
+
+// Hops between processes are not measured, and nothing breaks over that.
+func TestNoHopsBetweenProcesses(t *testing.T) {
+	_, drv := newMachine(t, 4)
+	list, errs := joinAll(t, fourRanks(1), drv, Options{})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := list[0].MeasureHop(context.Background(), 0, 2, 1<<20); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+	closeAll(t, list)
 }

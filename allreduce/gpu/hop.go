@@ -20,6 +20,9 @@ func (e *Executor) MeasureHop(ctx context.Context, from, to int, bytes int64) (t
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if e.group != nil {
+		return 0, fmt.Errorf("measure rank %d to %d: they are in different processes: %w", from, to, errors.ErrUnsupported)
+	}
 	if e.way(from, to) == staged {
 		return 0, fmt.Errorf("measure rank %d to %d: they are connected through host memory: %w", from, to, errors.ErrUnsupported)
 	}

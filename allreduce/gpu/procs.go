@@ -228,14 +228,17 @@ func (p *Procs) Run(ctx context.Context, plan *allreduce.Plan, args []allreduce.
 	if err := ctx.Err(); err != nil {
 		return allreduce.Timing{}, err
 	}
+	places := make([][]placeOf, len(p.ranks))
+	for i, c := range p.ranks { // before any of them waits for the others
+		var err error
+		if places[i], err = c.places(args); err != nil {
+			return allreduce.Timing{}, fmt.Errorf("GPU processes: %w", err)
+		}
+	}
 	bare := *plan
 	bare.Layout = nil // each has its own
 	answers, err := p.all(ctx, func(c *client) (answer, error) {
-		places, err := c.places(args)
-		if err != nil {
-			return answer{Failure: failureOf(err), Usable: true}, nil
-		}
-		return c.ask(order{Do: doRun, Plan: &bare, Args: places}, nil, nil)
+		return c.ask(order{Do: doRun, Plan: &bare, Args: places[c.rank]}, nil, nil)
 	})
 	if err != nil {
 		if slices.ContainsFunc(answers, func(a answer) bool { return !a.Usable }) || answers == nil {

@@ -174,6 +174,29 @@ func TestProcsBuffers(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// A buffer that was freed is refused before any process waits for the others, and
+// another run may follow.
+func TestProcsRefuseFreedBuffers(t *testing.T) {
+	p, pl, said, err := fakeProcs(t, "fake", gpu.Options{})
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	defer p.Close()
+	old, trial := trialOn(t, p, pl), trialOn(t, p, pl)
+	if err := old.Args()[0].Send[2].Buf.Free(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "rank 2: not a live buffer") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := trial.Run(context.Background()); err != nil {
+		t.Errorf("the next run: %v", err)
+	}
+	if err := errors.Join(old.Close(), trial.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A process that is killed in a run is named, soon, and the others end.
 func TestProcsKilled(t *testing.T) {
 	p, pl, said, err := fakeProcs(t, "fake", gpu.Options{Fault: allreduce.Fault{Kind: allreduce.KillProcess, Rank: 2}})

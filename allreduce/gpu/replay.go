@@ -118,8 +118,7 @@ func (r *Replay) Run(ctx context.Context, n int) (Pace, error) {
 	e.openGate(&ready)
 	done.Wait()
 	if err := e.outcome(ctx, errors.Join(errs...)); err != nil {
-		e.broken = fmt.Errorf("GPU executor: after %w: only Close may follow", err)
-		return Pace{}, err
+		return Pace{}, e.breakDown(err)
 	}
 	p := paces[0]
 	for _, x := range paces {
