@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -18,7 +19,7 @@ type Result struct {
 	Host     Host          `json:"host"`
 	Started  time.Time     `json:"started"`
 	Recipe   *Recipe       `json:"recipe"`
-	Finished bool          `json:"finished"` // false: interrupted, some settings are missing or incomplete
+	Finished bool          `json:"finished"` // false: interrupted or ended by an error, some settings are missing or incomplete
 	Points   []Measurement `json:"points"`
 }
 
@@ -78,6 +79,11 @@ func (m *Measurement) Samples() []float64 {
 		all = append(all, p...)
 	}
 	return all
+}
+
+// Begun tells whether there are samples.
+func (r *Result) Begun() bool {
+	return slices.ContainsFunc(r.Points, func(m Measurement) bool { return len(m.Passes) > 0 })
 }
 
 // BusBW is the bus bandwidth that a time in microseconds means, in GB/s.

@@ -30,7 +30,7 @@ type Report struct {
 	Rounds  int        `json:"rounds"`
 	// Spread is how many blocks our rings were launched with for each that works.
 	Spread   int      `json:"spread,omitempty"`
-	Finished bool     `json:"finished"` // false: interrupted, sizes are missing
+	Finished bool     `json:"finished"` // false: interrupted or ended by an error, sizes are missing
 	Results  []Result `json:"results"`
 }
 
@@ -40,7 +40,7 @@ type Library struct {
 	Path    string `json:"path"`
 	// Env are NCCL's variables in the process, for it reads them itself.
 	Env map[string]string `json:"env,omitempty"`
-	// Symmetric says why its symmetric windows were left out; empty if they took
+	// NoSymmetric says why its symmetric windows were left out; empty if they took
 	// part.
 	NoSymmetric string `json:"noSymmetric,omitempty"`
 }

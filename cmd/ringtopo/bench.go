@@ -284,23 +284,24 @@ func (c *benchCommand) sweep(m *benchMachine) (*bench.Recipe, error) {
 	}, nil
 }
 
-// measure runs the experiment and shows what came of it, also after an
-// interrupt.
+// measure runs the experiment and shows what came of it, also of one that an
+// interrupt or an error ended.
 func (a *app) measure(c *benchCommand, m *benchMachine, res, old *bench.Result, format string) error {
 	bar := a.newProgress()
 	runErr := bench.Run(a.ctx, m, res, bar.show)
 	bar.end()
-	if runErr != nil && !errors.Is(runErr, context.Canceled) {
-		return tooLarge(runErr)
-	}
-	if runErr != nil {
+	switch {
+	case runErr == nil:
+		return a.report(c, res, old, format)
+	case errors.Is(runErr, context.Canceled):
 		a.note("interrupted: what was measured is kept; go on with --resume")
 		a.ctx = context.WithoutCancel(a.ctx)
+	case !res.Begun():
+		return failedRun(runErr)
+	default:
+		a.note("ended by an error: what was measured before it is kept; go on with --resume")
 	}
-	if err := a.report(c, res, old, format); err != nil || runErr == nil {
-		return err
-	}
-	return runErr
+	return errors.Join(failedRun(runErr), a.report(c, res, old, format))
 }
 
 // report shows what was measured, and sets it against an older result where it

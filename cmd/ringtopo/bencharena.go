@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -80,7 +81,7 @@ func (a *app) newArena(c *benchCommand) (ar *arena, err error) {
 func cannotOpen(err error) error {
 	var coded *codedError
 	switch {
-	case errors.As(err, &coded):
+	case errors.As(err, &coded), errors.Is(err, syscall.ENOMEM):
 		return err
 	case errors.Is(err, allreduce.ErrNoDevice):
 		return &codedError{exitNoGPU, err}

@@ -61,26 +61,32 @@ func (a *app) tellNCCL(c *benchCommand) error {
 	return nil
 }
 
-// compete plays all matches and shows them.
+// compete plays all matches and shows them, also those before an interrupt or an
+// error.
 func (a *app) compete(c *benchCommand, p *comparison, ar *arena) error {
 	report := ar.report(c.machine.machines, p.rules.Rounds)
 	show := a.show(c, p, report)
 	runErr := a.playAll(p, ar, report, show)
-	if runErr != nil && !errors.Is(runErr, context.Canceled) {
+	report.Finished = runErr == nil
+	switch {
+	case runErr == nil:
+	case len(report.Results) == 0:
 		return failedRun(runErr)
-	}
-	if runErr != nil {
+	case errors.Is(runErr, context.Canceled):
 		a.note("interrupted: what was measured is kept")
 		a.ctx = context.WithoutCancel(a.ctx)
+	default:
+		a.note("ended by an error: what was measured before it is kept")
 	}
-	report.Finished = runErr == nil
+	var err error
 	if p.format != "table" || c.out.file != "" {
-		if err := a.emit(c.out, func(w io.Writer) error { return writePeer(w, report, p.format) }); err != nil {
-			return err
-		}
+		err = a.emit(c.out, func(w io.Writer) error { return writePeer(w, report, p.format) })
 	}
 	if runErr != nil {
-		return runErr
+		return errors.Join(failedRun(runErr), err)
+	}
+	if err != nil {
+		return err
 	}
 	if wrong := report.Wrong(); len(wrong) > 0 {
 		return &codedError{exitFailed, fmt.Errorf("NCCL gave wrong bits (marked !): %s", listResults(wrong, func(contest.Result) string { return "" }))}

@@ -22,7 +22,7 @@ func (m *benchMachine) Open(ctx context.Context, s bench.Setting) (_ bench.Sessi
 	}
 	b := &benchSession{}
 	if b.ex, err = m.open(p.Layout()); err != nil {
-		return nil, err
+		return nil, cannotOpen(err)
 	}
 	defer func() {
 		if err != nil {

@@ -89,7 +89,7 @@ func writeBenchHead(w io.Writer, res *bench.Result) error {
 	r := res.Recipe
 	state := ""
 	if !res.Finished {
-		state = " (interrupted: incomplete)"
+		state = " (not finished: incomplete)"
 	}
 	start, err := r.Start()
 	if err != nil {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/bench"
+	"github.com/ringtopo/ringtopo/allreduce/contest"
+	"github.com/ringtopo/ringtopo/allreduce/host"
+	"github.com/ringtopo/ringtopo/allreduce/nccl"
+)
+
+// flaky runs on the CPU until it has run so many times.
+type flaky struct {
+	allreduce.Executor
+	left *int
+}
+
+func (f flaky) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.Args) (allreduce.Timing, error) {
+	if *f.left--; *f.left < 0 {
+		return allreduce.Timing{}, errors.New("the machine is on fire")
+	}
+	return f.Executor.Run(ctx, p, args)
+}
+
+// benchOn runs the command on a CPU that runs so many times, or cannot be opened.
+func benchOn(t *testing.T, runs int, open error, args ...string) (out, notes string, err error) {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	a := &app{in: strings.NewReader(""), out: &stdout, err: &stderr, ctx: context.Background()}
+	c, cmd := &benchCommand{}, &cobra.Command{}
+	a.addBenchFlags(cmd, c)
+	if err := cmd.ParseFlags(append(args, "--engine", "host")); err != nil {
+		t.Fatal(err)
+	}
+	c.engine.engines = []engine{{"host", func(*engineFlags) error { return nil }, func(_ *app, l *allreduce.Layout, _ engineOptions) (allreduce.Executor, error) {
+		if open != nil {
+			return nil, open
+		}
+		ex, err := host.New(l, host.Options{})
+		return flaky{ex, &runs}, err
+	}}}
+	err = a.bench(cmd, c)
+	return stdout.String(), stderr.String(), err
+}
+
+var sweepOfTwo = []string{"-m", "v100x4", "--nchannels", "1", "--bytes", "1KiB:2KiB", "--cycles", "1", "--iters", "2", "--warmup", "0"}
+
+// What was measured before an error is kept, can be gone on with, and ends as if
+// nothing had been.
+func TestBenchKeepsWhatCameBeforeAnError(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "r.json")
+	_, notes, err := benchOn(t, 2*3+1, nil, append(sweepOfTwo, "--out", name)...) // two settings, each checked once
+	if err == nil || exitCode(err, true) != exitFailed || !strings.Contains(err.Error(), "the machine is on fire") || !strings.Contains(notes, "go on with --resume") {
+		t.Fatalf("%v, notes %q", err, notes)
+	}
+	begun, err := readResult(name)
+	if err != nil || begun.Finished || !begun.Begun() || len(begun.Points[0].Passes) != 1 || len(begun.Points[1].Passes) != 1 || len(begun.Points[2].Passes) != 0 {
+		t.Fatalf("%v, kept %+v", err, begun)
+	}
+	out, _, err := benchOn(t, 0, nil, append(sweepOfTwo, "--resume", name)...)
+	if err == nil || !strings.Contains(out, "sweep: AllReduce by size (not finished: incomplete)") {
+		t.Errorf("%v in\n%s", err, out)
+	}
+	if out, _, err = benchOn(t, 100, nil, append(sweepOfTwo, "--resume", name)...); err != nil || strings.Contains(out, "incomplete") {
+		t.Errorf("%v in\n%s", err, out)
+	}
+}
+
+// Where nothing was measured nothing is written.
+func TestBenchWritesNothingOfNothing(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "r.json")
+	out, _, err := benchOn(t, 0, nil, append(sweepOfTwo, "--out", name)...)
+	if exitCode(err, true) != exitFailed || out != "" {
+		t.Errorf("%v, printed %q", err, out)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file: %v", err)
+	}
+}
+
+// An engine that cannot be opened ends with the code of the reason.
+func TestBenchOnWhatCannotBeOpened(t *testing.T) {
+	for code, reason := range map[int]error{
+		exitFailed: errors.New("no memory for threads"),
+		exitNoGPU:  fmt.Errorf("GPU 0: %w", allreduce.ErrNoDevice),
+		exitUsage:  fmt.Errorf("FIFOs: %w", syscall.ENOMEM),
+	} {
+		if _, _, err := benchOn(t, 0, reason, sweepOfTwo...); !errors.Is(err, reason) || exitCode(err, true) != code {
+			t.Errorf("%v: exit code %d, want %d", err, exitCode(err, true), code)
+		}
+	}
+	err := cannotOpen(nccl.ErrNoLibrary)
+	if exitCode(err, true) != exitNoGPU || !strings.Contains(err.Error(), "name the library with --libnccl") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A result without samples is not begun.
+func TestBegun(t *testing.T) {
+	r := &bench.Result{}
+	if r.Begun() {
+		t.Error("begun without a point")
+	}
+	r.Points = append(r.Points, bench.Measurement{Skipped: "too large"})
+	if r.Begun() {
+		t.Error("begun with a setting that was skipped")
+	}
+	r.Points = append(r.Points, bench.Measurement{Passes: [][]float64{{1}}})
+	if !r.Begun() {
+		t.Error("not begun with a pass")
+	}
+}
+
+// A comparison that ends in an error keeps the sizes before it.
+func TestPeerKeepsWhatCameBeforeAnError(t *testing.T) {
+	ar, ours, _, _ := twoGPUs(t)
+	turns := 0
+	ours.turn = func() {
+		if turns++; turns == 30 {
+			ours.fail = errors.New("the link is down")
+		}
+	}
+	name := filepath.Join(t.TempDir(), "r.csv")
+	_, notes, err := contestWith(t, ar, func(c *benchCommand) {
+		c.bytes, c.out.file, c.turns.how, c.turns.place = "1KiB:1MiB", name, "graph", "out"
+	})
+	if exitCode(err, true) != exitFailed || !strings.Contains(err.Error(), "ours: the link is down") || !strings.Contains(notes, "before it is kept") {
+		t.Errorf("%v, notes %q", err, notes)
+	}
+	text, err := os.ReadFile(name)
+	if n := strings.Count(string(text), "\n"); err != nil || n < 2 || n > 11 {
+		t.Errorf("%v, %d lines", err, n)
+	}
+	for _, format := range []string{"json", "svg"} { // an error at once leaves nothing to show
+		out, _, err := contestWith(t, ar, func(c *benchCommand) { c.out.format = format })
+		if exitCode(err, true) != exitFailed || out != "" {
+			t.Errorf("%s: %v, printed %q", format, err, out)
+		}
+	}
+	if r := (&contest.Report{}); r.Wrong() != nil || r.Below(1) != nil {
+		t.Error("results of nothing")
+	}
+}
