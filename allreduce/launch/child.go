@@ -83,7 +83,7 @@ func greet(fd string) (*Rank, error) {
 		conn.Close()
 		return nil, fmt.Errorf("first message of the parent: %w", err)
 	}
-	r := newRank(l, g.Rank, g.Size)
+	r := newRank(l, -1, g.Rank, g.Size)
 	r.Worker, r.Setup, r.Files = g.Worker, g.Setup, m.files
 	go r.listen()
 	return r, nil

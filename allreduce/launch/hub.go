@@ -83,10 +83,11 @@ func (h *hub) missed() *DeathError {
 	return nil
 }
 
-// broadcast sends to all that are still there. A send that fails is a link that
+// broadcast sends to all that are still there, to rank 0 last: where the hub is in
+// its process, that may end on what it hears. A send that fails is a link that
 // breaks, which serve will see.
 func (h *hub) broadcast(f frame) {
-	for r, l := range h.links {
+	for r, l := range slices.Backward(h.links) {
 		h.mu.Lock()
 		gone := h.gone[r]
 		h.mu.Unlock()

@@ -178,7 +178,7 @@ func enter(ctx context.Context, l *link, w World) (*Rank, error) {
 		l.conn.Close()
 		return nil, because(ctx, fmt.Errorf("wait for all to come: %w", err))
 	}
-	r := newRank(l, w.Rank, w.Size)
+	r := newRank(l, 0, w.Rank, w.Size)
 	l.conn.SetReadDeadline(time.Time{})
 	go r.listen()
 	return r, nil

@@ -2,9 +2,11 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // Rank is a process's place in a job.
@@ -14,6 +16,7 @@ type Rank struct {
 	Setup        []byte     // what the parent gave to all
 	Files        []*os.File // what the parent shared with all, and then this rank's own
 
+	hub    int // whose process holds all together: a rank's, or -1: the parent
 	link   *link
 	parts  chan frame
 	ctx    context.Context
@@ -27,8 +30,8 @@ type Part struct {
 	Files []*os.File // those received belong to the receiver
 }
 
-func newRank(l *link, number, size int) *Rank {
-	r := &Rank{Number: number, Size: size, link: l, parts: make(chan frame, size)}
+func newRank(l *link, hub, number, size int) *Rank {
+	r := &Rank{Number: number, Size: size, hub: hub, link: l, parts: make(chan frame, size)}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -46,13 +49,18 @@ func (r *Rank) listen() {
 		f, err := r.link.receive()
 		switch {
 		case err != nil:
-			r.cancel(&DeathError{Rank: -1, Reason: "its connection is closed"})
+			r.cancel(&DeathError{Rank: r.hub, Reason: "its connection is closed"})
 			return
 		case f.kind == end:
 			r.cancel(ErrEnded)
 		case f.kind == dead:
 			r.cancel(readDeath(f))
 		case f.kind == part:
+			if f.rank < 0 || f.rank >= r.Size {
+				closeAll(f.files)
+				r.cancel(fmt.Errorf("a part of rank %d of %d", f.rank, r.Size))
+				return
+			}
 			select {
 			case r.parts <- f:
 			case <-r.ctx.Done():
@@ -71,19 +79,36 @@ func (r *Rank) Exchange(ctx context.Context, data []byte, files ...*os.File) ([]
 	}
 	all := make([]Part, r.Size)
 	for range r.Size {
-		select {
-		case f := <-r.parts:
-			if f.rank < 0 || f.rank >= r.Size {
-				return nil, fmt.Errorf("rank %d: exchange: a part of rank %d of %d", r.Number, f.rank, r.Size)
+		f, err := r.next(ctx)
+		if err != nil {
+			for _, p := range all {
+				closeAll(p.Files)
 			}
-			all[f.rank] = Part{f.payload, f.files}
-		case <-r.ctx.Done():
-			return nil, r.failed("exchange", r.Err())
-		case <-ctx.Done():
-			return nil, r.failed("exchange", context.Cause(ctx))
+			return nil, r.failed("exchange", err)
 		}
+		all[f.rank] = Part{f.payload, f.files}
 	}
 	return all, nil
+}
+
+// next takes a part of an exchange. What has come counts, even if the job has
+// ended since: others may leave as soon as they have all parts.
+func (r *Rank) next(ctx context.Context) (frame, error) {
+	var cause error
+	select {
+	case f := <-r.parts:
+		return f, nil
+	case <-r.ctx.Done():
+		cause = r.Err()
+	case <-ctx.Done():
+		cause = context.Cause(ctx)
+	}
+	select {
+	case f := <-r.parts:
+		return f, nil
+	default:
+		return frame{}, cause
+	}
 }
 
 // failed prefers the end of the job to the error that came of it.
@@ -112,7 +137,7 @@ func (r *Rank) close(last frame) error {
 	var err error
 	r.leave.Do(func() {
 		err = r.link.send(last)
-		if r.Err() != nil {
+		if r.Err() != nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 			err = nil // nobody need hear it any more
 		}
 		r.cancel(ErrEnded)

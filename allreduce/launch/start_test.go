@@ -285,7 +285,7 @@ func TestChildWithBadFile(t *testing.T) {
 
 func TestExchangeEndsWithContext(t *testing.T) {
 	a, b := links(t)
-	r := newRank(a, 0, 2)
+	r := newRank(a, -1, 0, 2)
 	go r.listen()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
