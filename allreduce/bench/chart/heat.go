@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 )
@@ -23,7 +24,7 @@ func Heat(w io.Writer, r *bench.Result, a *bench.Analysis, format string) error 
 		return fmt.Errorf("%w: the experiment has no interactions", ErrNothing)
 	}
 	p := plot.New()
-	p.Title.Text = r.Recipe.Name + ": joint time against prediction, percent (" + r.Engine + ")"
+	p.Title.Text = r.Recipe.Name + ": joint time against prediction, percent, below 0 is faster (" + r.Engine + ")"
 	heat := plotter.NewHeatMap(g, diverging{})
 	heat.Min, heat.Max = -g.limit(), g.limit()
 	heat.NaN = color.White
@@ -32,11 +33,14 @@ func Heat(w io.Writer, r *bench.Result, a *bench.Analysis, format string) error 
 	if err != nil {
 		return err
 	}
+	for i := range labels.TextStyle {
+		labels.TextStyle[i].XAlign, labels.TextStyle[i].YAlign = draw.XCenter, draw.YCenter
+	}
 	p.Add(labels)
 	p.NominalX(g.names...)
 	p.NominalY(g.names...)
 	side := vg.Length(4+len(g.names)) * vg.Inch
-	return write(w, p, format, side, side*3/4)
+	return page(w, format, side, side*3/4, p.Draw)
 }
 
 // residuals is a square table of interactions, NaN where there is none.

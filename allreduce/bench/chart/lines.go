@@ -1,42 +1,20 @@
 package chart
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"image/color"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 )
 
 // ErrNothing is returned where a result holds nothing that can be drawn.
 var ErrNothing = errors.New("there is nothing to draw")
-
-// palette is safe for colour-blind readers; lines differ in dashes and marks as
-// well, for grey print.
-var palette = []color.RGBA{
-	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
-	{0x00, 0x00, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x80, 0x80, 0x80, 0xff},
-}
-
-var dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 2, 2, 2}}
-
-var marks = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}}
-
-// series is one line: the settings that differ in size alone.
-type series struct {
-	label  string
-	points plotter.XYs
-	hollow plotter.XYs // of these, the ones too noisy to conclude from
-}
 
 // Lines draws bus bandwidth over message size, one line per setting. Format is
 // svg or png.
@@ -45,43 +23,8 @@ func Lines(w io.Writer, r *bench.Result, a *bench.Analysis, format string) error
 	if len(lines) == 0 {
 		return fmt.Errorf("%w: no setting was measured", ErrNothing)
 	}
-	p := plot.New()
-	p.Title.Text = r.Recipe.Name + ": " + r.Recipe.About + " (" + r.Engine + ")"
-	p.X.Label.Text = "message size"
-	p.Y.Label.Text = "bus bandwidth, GB/s"
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, sizeTicks{}
-	p.Y.Min = 0
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Add(plotter.NewGrid())
-	for i, s := range lines {
-		if err := s.add(p, i); err != nil {
-			return err
-		}
-	}
-	return write(w, p, format, 9*vg.Inch, 6*vg.Inch)
-}
-
-func (s series) add(p *plot.Plot, i int) error {
-	line, points, err := plotter.NewLinePoints(s.points)
-	if err != nil {
-		return err
-	}
-	line.Color, points.Color = palette[i%len(palette)], palette[i%len(palette)]
-	line.Dashes = dashes[i/len(palette)%len(dashes)]
-	line.Width = 1.5
-	points.Shape, points.Radius = marks[i%len(marks)], 3
-	p.Add(line, points)
-	p.Legend.Add(s.label, line, points)
-	if len(s.hollow) == 0 {
-		return nil
-	}
-	noisy, err := plotter.NewScatter(s.hollow)
-	if err != nil {
-		return err
-	}
-	noisy.Shape, noisy.Radius, noisy.Color = draw.RingGlyph{}, 6, color.Black
-	p.Add(noisy)
-	return nil
+	title := r.Recipe.Name + ": " + r.Recipe.About + " (" + r.Engine + ")"
+	return curves(w, lines, title, "bus bandwidth, GB/s", format)
 }
 
 // group makes the lines and labels them with the properties in which they
@@ -109,13 +52,35 @@ func group(a *bench.Analysis) []series {
 		}
 	}
 	var lines []series
-	for i, id := range order {
+	for _, i := range inOrder(keys) {
+		id := order[i]
 		s := byKey[id]
 		s.label = label(keys, i)
-		slices.SortFunc(s.points, func(a, b plotter.XY) int { return int(math.Copysign(1, a.X-b.X)) })
+		slices.SortFunc(s.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 		lines = append(lines, *s)
 	}
 	return lines
+}
+
+// inOrder gives the places of keys in the order of their values, so that a
+// legend counts up however the experiment went about it.
+func inOrder(keys [][]string) []int {
+	places := make([]int, len(keys))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return slices.CompareFunc(keys[a], keys[b], byValue) })
+	return places
+}
+
+// byValue compares sizes and counts as numbers, anything else as text.
+func byValue(a, b string) int {
+	x, errX := bench.ParseBytes(a)
+	y, errY := bench.ParseBytes(b)
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(a, b)
 }
 
 // values are all properties but the size.
@@ -145,32 +110,4 @@ func label(keys [][]string, i int) string {
 		return "baseline"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// sizeTicks marks every fourth power of two with its size.
-type sizeTicks struct{}
-
-func (sizeTicks) Ticks(lo, hi float64) []plot.Tick {
-	var ticks []plot.Tick
-	for e := 0; e < 50; e++ {
-		v := float64(int64(1) << e)
-		if v < lo || v > hi {
-			continue
-		}
-		t := plot.Tick{Value: v}
-		if e%2 == 0 {
-			t.Label = bench.FormatBytes(int64(v))
-		}
-		ticks = append(ticks, t)
-	}
-	return ticks
-}
-
-func write(w io.Writer, p *plot.Plot, format string, width, height vg.Length) error {
-	c, err := p.WriterTo(width, height, format)
-	if err != nil {
-		return err
-	}
-	_, err = c.WriteTo(w)
-	return err
 }

@@ -5,9 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/ringtopo/ringtopo/allreduce/contest"
 )
@@ -20,20 +18,8 @@ func Peer(w io.Writer, r *contest.Report, format string) error {
 	if len(lines) == 0 {
 		return fmt.Errorf("%w: no size was measured", ErrNothing)
 	}
-	p := plot.New()
-	p.Title.Text = "AllReduce beside NCCL " + r.NCCL.Version + ": " + r.Class.String()
-	p.X.Label.Text = "message size"
-	p.Y.Label.Text = "us per call"
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, sizeTicks{}
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Add(plotter.NewGrid())
-	for i, s := range lines {
-		if err := s.add(p, i); err != nil {
-			return err
-		}
-	}
-	return write(w, p, format, 9*vg.Inch, 6*vg.Inch)
+	title := "AllReduce beside NCCL " + r.NCCL.Version + ": " + r.Class.String()
+	return curves(w, lines, title, "us per call", format)
 }
 
 // contestants makes the lines, each labelled with what tells it from others.
