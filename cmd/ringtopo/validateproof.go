@@ -164,7 +164,8 @@ func proveOnce(ctx context.Context, trial *verify.Trial, r *allreduce.Run) (time
 }
 
 // judge notes what was wrong with a run. After one that did not end, the rest
-// goes on with a new executor.
+// goes on with a new executor; but not without a process that a launcher has
+// started, which nobody starts again.
 func (v *validator) judge(r *allreduce.Run, err error, measured bool) error {
 	var stuck *allreduce.StuckError
 	var dead *launch.DeathError
@@ -184,7 +185,8 @@ func (v *validator) judge(r *allreduce.Run, err error, measured bool) error {
 	case measured && r.BusBW < v.command.minBusBW:
 		v.fail(r, fmt.Sprintf("bus bandwidth %.2f GB/s, want at least %.2f", r.BusBW, v.command.minBusBW))
 	}
-	if len(v.failures) >= maxFailures || len(v.failures) > 0 && v.options.fault.Kind != allreduce.NoFault {
+	alone := dead != nil && v.options.world != nil
+	if len(v.failures) >= maxFailures || len(v.failures) > 0 && v.options.fault.Kind != allreduce.NoFault || alone {
 		return errEnough
 	}
 	if stuck == nil && dead == nil {
