@@ -45,6 +45,7 @@ func (l *library) api() *nccl.API {
 			return 0
 		},
 		CommDestroy: func(uintptr) nccl.Result { return 0 },
+		CommAbort:   func(uintptr) nccl.Result { return 0 },
 		AllReduce: func(send, recv cuda.Ptr, n uint64, dtype, op int32, comm, _ uintptr) nccl.Result {
 			l.mu.Lock()
 			defer l.mu.Unlock()

@@ -26,6 +26,7 @@ type API struct {
 	GetLastError     func(comm uintptr) string                                                         `nccl:"ncclGetLastError,optional"`
 	CommInitAll      func(comms *uintptr, n int32, devices *int32) Result                              `nccl:"ncclCommInitAll"`
 	CommDestroy      func(comm uintptr) Result                                                         `nccl:"ncclCommDestroy"`
+	CommAbort        func(comm uintptr) Result                                                         `nccl:"ncclCommAbort"`
 	AllReduce        func(send, recv cuda.Ptr, n uint64, dtype, op int32, comm, stream uintptr) Result `nccl:"ncclAllReduce"`
 	MemAlloc         func(p *cuda.Ptr, n uint64) Result                                                `nccl:"ncclMemAlloc,optional"`
 	MemFree          func(p cuda.Ptr) Result                                                           `nccl:"ncclMemFree,optional"`

@@ -45,13 +45,21 @@ func (e *Executor) Register(list []allreduce.Buffer) error {
 	if !e.opts.Symmetric {
 		return errors.New("register: the executor was not set up for symmetric windows")
 	}
+	if e.closed || len(list) != len(e.ranks) {
+		return fmt.Errorf("register: %d buffers for %d ranks, or the executor is closed", len(list), len(e.ranks))
+	}
+	buffers := make([]*buffer, len(list))
+	for r := range list {
+		b, ok := list[r].(*buffer)
+		if !ok || b.owner != e || b.rank != r || b.ptr == 0 || b.size != list[0].Size() {
+			return fmt.Errorf("register: buffer %d is not a live one of rank %d, as large as the others", r, r)
+		}
+		buffers[r] = b
+	}
 	errs := make([]error, len(e.ranks))
 	var wg sync.WaitGroup
 	for r, k := range e.ranks {
-		b, ok := list[r].(*buffer)
-		if !ok || b.owner != e || b.rank != r {
-			return fmt.Errorf("register: buffer %d is not one of rank %d", r, r)
-		}
+		b := buffers[r]
 		wg.Go(func() {
 			errs[r] = k.Do(func() error {
 				const symmetric = 1

@@ -23,8 +23,8 @@ type Options struct {
 	// Symmetric takes buffers from NCCL's own allocator and registers them as
 	// symmetric windows, for which newer versions have faster kernels.
 	Symmetric bool
-	// Limit is how long a run may take; 0 means DefaultLimit. NCCL's kernels
-	// cannot be stopped, so that only the end of the process helps after it.
+	// Limit is how long a run may take; 0 means DefaultLimit. After it the
+	// communicator is aborted, and only Close may follow.
 	Limit time.Duration
 }
 
@@ -256,7 +256,7 @@ func (e *Executor) race(n int, enqueue func(r int) error) (Pace, error) {
 	done.Wait()
 	if err := errors.Join(errs...); err != nil {
 		e.broken = fmt.Errorf("NCCL executor: after %w: only Close may follow", err)
-		return Pace{}, err
+		return Pace{}, errors.Join(err, e.abort())
 	}
 	p := paces[0]
 	for _, x := range paces {
@@ -314,6 +314,27 @@ func (e *Executor) Close() error {
 	}
 	for _, k := range e.ranks {
 		errs = append(errs, k.Do(k.unset), k.Context.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// abort ends the communicator of all ranks at once, with its windows. Kernels may
+// still wait for one another, and whoever frees memory would wait for them.
+func (e *Executor) abort() error {
+	errs := make([]error, len(e.ranks))
+	var wg sync.WaitGroup
+	for r, k := range e.ranks {
+		if k.comm == 0 {
+			continue
+		}
+		wg.Go(func() {
+			errs[r] = k.Do(func() error { return e.api.check("ncclCommAbort", e.api.CommAbort(k.comm), 0) })
+			k.comm = 0
+		})
+	}
+	wg.Wait()
+	for b := range e.buffers {
+		b.window = 0
 	}
 	return errors.Join(errs...)
 }

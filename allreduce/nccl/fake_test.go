@@ -21,8 +21,10 @@ type library struct {
 	mu      sync.Mutex
 	calls   []string
 	live    int // communicators
+	aborted []uintptr
 	windows int
 	refuse  nccl.Result
+	fail    nccl.Result // of AllReduces
 }
 
 func (l *library) api() *nccl.API {
@@ -38,11 +40,18 @@ func (l *library) api() *nccl.API {
 			return l.refuse
 		},
 		CommDestroy: func(uintptr) nccl.Result { l.live--; return 0 },
+		CommAbort: func(comm uintptr) nccl.Result {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.live--
+			l.aborted = append(l.aborted, comm)
+			return 0
+		},
 		AllReduce: func(send, recv cuda.Ptr, n uint64, dtype, op int32, _, stream uintptr) nccl.Result {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.calls = append(l.calls, fmt.Sprint(n, dtype, op, send == recv, stream != 0))
-			return 0
+			return l.fail
 		},
 		WindowRegister: func(_ uintptr, _ cuda.Ptr, _ uint64, w *uintptr, flags int32) nccl.Result {
 			l.mu.Lock()
@@ -149,5 +158,87 @@ func TestLibrary(t *testing.T) {
 	lib := &library{}
 	if v, err := lib.api().Version(); err != nil || v != "2.28.9" {
 		t.Errorf("version %q, %v", v, err)
+	}
+}
+
+// After a failed run the communicator is gone at once, so that nothing waits for
+// its kernels; memory can be freed, and nothing more can be run.
+func TestFailedRunsAreAborted(t *testing.T) {
+	lib, fake, drv := fakes(t, 2)
+	pl := twoRanks(t)
+	ex, err := nccl.New(pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planOne(t, pl, plan.Task{Count: 8, DType: allreduce.Float32}, allreduce.Ring, allreduce.LL)
+	trial, err := verify.NewTrial(ex, p, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ex.Capture(p, trial.Args(), 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib.fail = 3
+	var refused *nccl.Error
+	if _, err := trial.Run(context.Background()); !errors.As(err, &refused) || refused.Call != "ncclAllReduce" || refused.Code != 3 {
+		t.Fatalf("error %v", err)
+	}
+	if len(lib.aborted) != 1 || lib.aborted[0] != 1 || lib.live != 0 { // the fake has one of two
+		t.Errorf("aborted %v, %d communicators left", lib.aborted, lib.live)
+	}
+	lib.fail, lib.calls = 0, nil
+	if _, err := trial.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "only Close may follow") || len(lib.calls) > 0 {
+		t.Errorf("after it: %v, %d calls", err, len(lib.calls))
+	}
+	if _, err := r.Run(context.Background(), 1); err == nil {
+		t.Error("a replay after it")
+	}
+	if err := errors.Join(r.Close(), trial.Close(), ex.Close()); err != nil {
+		t.Error(err)
+	}
+	if len(lib.aborted) != 1 || lib.live != 0 || fake.Live() != 0 || fake.Contexts() != 0 {
+		t.Errorf("aborted %v, %d communicators, %d allocations, %d contexts left", lib.aborted, lib.live, fake.Live(), fake.Contexts())
+	}
+}
+
+// A window is one buffer of each rank, all alike; anything else reaches no rank,
+// which would wait for the others.
+func TestWindowsThatCannotBe(t *testing.T) {
+	lib, fake, drv := fakes(t, 2)
+	api := lib.api()
+	driver := fake.API()
+	api.MemAlloc = func(p *cuda.Ptr, n uint64) nccl.Result { return nccl.Result(driver.MemAlloc(p, n)) }
+	api.MemFree = func(p cuda.Ptr) nccl.Result { return nccl.Result(driver.MemFree(p)) }
+	ex, err := nccl.New(twoRanks(t).Layout(), nccl.Options{Driver: drv, API: api, Symmetric: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alloc := func(rank int, size int64) allreduce.Buffer {
+		b, err := ex.Alloc(rank, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	zero, one, large, freed := alloc(0, 64), alloc(1, 64), alloc(1, 128), alloc(1, 64)
+	if err := freed.Free(); err != nil {
+		t.Fatal(err)
+	}
+	for name, list := range map[string][]allreduce.Buffer{
+		"none": nil, "one of two": {zero}, "three of two": {zero, one, one}, "crossed": {one, zero}, "unlike": {zero, large}, "freed": {zero, freed}, "missing": {zero, nil},
+	} {
+		if err := ex.Register(list); err == nil || !strings.Contains(err.Error(), "register: ") || lib.windows != 0 {
+			t.Errorf("%s: %v, %d windows", name, err, lib.windows)
+		}
+	}
+	if err := ex.Register([]allreduce.Buffer{zero, one}); err != nil || lib.windows != 2 {
+		t.Errorf("%v, %d windows", err, lib.windows)
+	}
+	if err := ex.Close(); err != nil || lib.windows != 0 || fake.Live() != 0 {
+		t.Errorf("%v, %d windows and %d allocations left", err, lib.windows, fake.Live())
+	}
+	if err := ex.Register([]allreduce.Buffer{zero, one}); err == nil {
+		t.Error("registered after Close")
 	}
 }

@@ -99,6 +99,7 @@ func (m *fakeMachine) api() *nccl.API {
 			return 0
 		},
 		CommDestroy: func(uintptr) nccl.Result { return 0 },
+		CommAbort:   func(uintptr) nccl.Result { return 0 },
 		AllReduce: func(send, recv cuda.Ptr, n uint64, _, _ int32, comm, _ uintptr) nccl.Result {
 			m.call(int(comm)-1, fakeCall{send, recv}, int(n))
 			return 0
