@@ -13,8 +13,10 @@ const nonBlocking = 1 // does not wait for the default stream
 // NewStream makes a queue that runs beside all others.
 func (c *Context) NewStream() (*Stream, error) {
 	s := &Stream{ctx: c}
-	err := c.drv.check("cuStreamCreate", c.drv.api.StreamCreate(&s.handle, nonBlocking), "GPU %d", c.Device.Ordinal)
-	return s, err
+	if err := c.drv.check("cuStreamCreate", c.drv.api.StreamCreate(&s.handle, nonBlocking), "GPU %d", c.Device.Ordinal); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Destroy frees the queue when its work is done.
@@ -68,8 +70,10 @@ type Event struct {
 // NewEvent makes a mark that keeps its time.
 func (c *Context) NewEvent() (*Event, error) {
 	e := &Event{ctx: c}
-	err := c.drv.check("cuEventCreate", c.drv.api.EventCreate(&e.handle, 0), "")
-	return e, err
+	if err := c.drv.check("cuEventCreate", c.drv.api.EventCreate(&e.handle, 0), ""); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Destroy frees the mark.
