@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
+
+	"github.com/ringtopo/ringtopo/allreduce/best"
 )
 
 // WriteCSV writes one row per result, with a header. Times are microseconds,
@@ -32,8 +34,12 @@ func (r *Result) row() []string {
 		}
 		return ""
 	}
+	algo, proto := r.Choice.Algo.String(), r.Choice.Proto.String()
+	if r.Choice.Engine == best.NCCL { // it does not say
+		algo, proto = "", ""
+	}
 	row := []string{strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.Count, 10), r.DType.String(), r.Op.String(), strconv.Itoa(r.Ranks),
-		strconv.FormatBool(r.InPlace), string(r.How), string(r.Choice.Engine), r.Choice.Algo.String(), r.Choice.Proto.String(),
+		strconv.FormatBool(r.InPlace), string(r.How), string(r.Choice.Engine), algo, proto,
 		strconv.Itoa(r.Choice.Blocks), strconv.Itoa(r.Choice.Threads), strconv.Itoa(r.Choice.Pieces), r.From.String()}
 	for _, v := range []float64{r.Ours.Median, r.Ours.Host, r.Ours.CPU, r.Ours.BusBW} {
 		row = append(row, number(v))

@@ -113,6 +113,22 @@ func TestReportForms(t *testing.T) {
 	}
 }
 
+// Where NCCL is the choice nobody knows what it runs.
+func TestRowsOfNCCLNameNoAlgorithm(t *testing.T) {
+	r := &contest.Report{Results: []contest.Result{
+		{Choice: best.Choice{Engine: best.NCCL, Algo: allreduce.Ring, Proto: allreduce.LL}},
+		{Choice: best.Choice{Engine: best.Ours, Algo: allreduce.Ring, Proto: allreduce.LL}},
+	}}
+	var b bytes.Buffer
+	if err := contest.WriteCSV(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	if !strings.Contains(lines[1], ",nccl,,,0,") || !strings.Contains(lines[2], ",ours,Ring,LL,0,") {
+		t.Errorf("rows\n%s", b.String())
+	}
+}
+
 // Whatever the samples: the better of NCCL's series counts, and a ratio above 1
 // means that ours is faster.
 func TestJudgeOfAnySamples(t *testing.T) {

@@ -317,7 +317,11 @@ func (a *app) report(c *benchCommand, res, old *bench.Result, format string) err
 	if !res.Finished || old == nil {
 		return nil
 	}
-	return a.compareBench(bench.Compare(old, res, c.tie))
+	show := a.print
+	if format != "table" && c.out.file == "" { // the result is there, for programs
+		show = func(write func(io.Writer) error) error { return write(a.err) }
+	}
+	return compareBench(bench.Compare(old, res, c.tie), show)
 }
 
 func writeBench(w io.Writer, res *bench.Result, analysis *bench.Analysis, format, view string) error {

@@ -31,8 +31,12 @@ type fakeMachine struct {
 	driver  *cuda.Driver
 	windows bool  // NCCL has symmetric windows
 	library error // of opening NCCL
-	env     map[string]string
-	opened  []engineOptions // of NCCL
+	// windowTrouble is the error of opening NCCL with symmetric windows; plays are
+	// its AllReduces.
+	windowTrouble error
+	plays         int
+	env           map[string]string
+	opened        []engineOptions // of NCCL
 
 	mu    sync.Mutex
 	calls [2][]fakeCall // of NCCL's ranks, that wait for the other's
@@ -66,6 +70,9 @@ func (m *fakeMachine) engines() []engine {
 			if m.library != nil {
 				return nil, m.library
 			}
+			if o.symmetric && m.windowTrouble != nil {
+				return nil, m.windowTrouble
+			}
 			return nccl.New(l, nccl.Options{Driver: m.driver, API: m.api(), Devices: o.devices, Symmetric: o.symmetric})
 		}},
 	}
@@ -75,6 +82,7 @@ func (m *fakeMachine) engines() []engine {
 func (m *fakeMachine) call(rank int, c fakeCall, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.plays++
 	m.calls[rank] = append(m.calls[rank], c)
 	for len(m.calls[0]) > 0 && len(m.calls[1]) > 0 {
 		a, b := m.calls[0][0], m.calls[1][0]

@@ -40,8 +40,7 @@ func (a *app) benchTune(cmd *cobra.Command, c *benchCommand) error {
 		return err
 	}
 	rules.Cut = tuneCut
-	path, file, err := tuned(c)
-	if err != nil {
+	if _, _, err := tuned(c); err != nil { // at once, not when all is measured
 		return err
 	}
 	e, err := c.engine.choose(c.machine)
@@ -63,8 +62,8 @@ func (a *app) benchTune(cmd *cobra.Command, c *benchCommand) error {
 	if err = errors.Join(err, ar.close()); err != nil {
 		return failedRun(err)
 	}
-	file.Put(*t)
-	if err := writeTables(path, file); err != nil {
+	path, err := keep(c, t)
+	if err != nil {
 		return err
 	}
 	return a.print(func(w io.Writer) error { return writeTuned(w, t, path, format) })
@@ -93,6 +92,7 @@ func (a *app) tuningArena(c *benchCommand, e engine) (ar *arena, err error) {
 		}
 		if ar.class.Ranks > 1 && !ar.class.Crowded() {
 			if err := ar.enterNCCL(a, c, opt, true); err != nil {
+				ar.plain, ar.symmetric, ar.library = nil, nil, contest.Library{}
 				a.note("without NCCL: %v", err)
 			}
 		}

@@ -130,3 +130,62 @@ func TestTablesAreKept(t *testing.T) {
 		t.Errorf("below a file: %v", err)
 	}
 }
+
+// Two that tune at once lose none of their tables: each puts its own beside what
+// is there when it is done.
+func TestTablesOfOthersStay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tuning.json")
+	c := &benchCommand{out: &output{file: path}}
+	row := []best.Row{{Choice: best.Choice{Engine: best.NCCL}}}
+	_, before, err := tuned(c) // as the first looks before it measures
+	if err != nil || len(before.Tables) != 0 {
+		t.Fatalf("%v, %d tables", err, len(before.Tables))
+	}
+	other := h200x2
+	other.Device = "NVIDIA L4"
+	for _, class := range []best.Class{other, h200x2, h200x2} {
+		if at, err := keep(c, &best.Table{Class: class, Rows: row}); err != nil || at != path {
+			t.Fatalf("%v, kept in %s", err, at)
+		}
+	}
+	back, err := best.Open(path)
+	if err != nil || len(back.Tables) != 2 || back.Tables[0].Class != other || back.Tables[1].Class != h200x2 {
+		t.Errorf("%v, %+v", err, back)
+	}
+	if err := os.WriteFile(path, []byte("no JSON"), 0o600); err != nil { // meanwhile
+		t.Fatal(err)
+	}
+	if _, err := keep(c, &best.Table{Class: h200x2, Rows: row}); exitCode(err, true) != exitUsage {
+		t.Errorf("over what is not understood: %v", err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "no JSON" {
+		t.Errorf("%v, the file is %q", err, text)
+	}
+}
+
+// What -o json prints is a file of tables itself.
+func TestTunedAsJSONIsAFile(t *testing.T) {
+	table := best.Table{Class: h200x2, Rows: []best.Row{{Choice: best.Choice{Engine: best.NCCL}}}}
+	var b bytes.Buffer
+	if err := writeTuned(&b, &table, "t.json", "json"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := best.Read(&b, "printed")
+	if err != nil || f.Schema != best.Schema || len(f.Tables) != 1 || f.Tables[0].Class != h200x2 {
+		t.Errorf("%v, %+v", err, f)
+	}
+}
+
+// An NCCL that has plain calls and fails with windows is left out as a whole, as
+// the note says.
+func TestTuneWithoutNCCLThatFails(t *testing.T) {
+	m := newFakeMachine(t, 2)
+	m.windowTrouble = errors.New("unhandled cuda error")
+	_, notes, err := m.bench("--tune", "--engine", "gpu", "-m", "h200x2", "--bytes", "4KiB")
+	if !strings.Contains(notes, "without NCCL: unhandled cuda error") {
+		t.Errorf("notes %q", notes)
+	}
+	if err == nil || len(m.calls[0])+len(m.calls[1]) > 0 || m.plays > 0 { // fake kernels are found out
+		t.Errorf("%v, NCCL was called %d times", err, m.plays)
+	}
+}

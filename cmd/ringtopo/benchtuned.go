@@ -20,7 +20,10 @@ import (
 // tuned is the file that a new table goes into, and what it holds already.
 func tuned(c *benchCommand) (path string, f *best.File, err error) {
 	path = orWord(c.out.file, c.turns.tuning)
-	if path == "" {
+	switch path {
+	case "-":
+		return "", nil, usage("--out -: --tune keeps tables in a file; -o json shows the new one on standard output, too")
+	case "":
 		if path, err = best.DefaultPath(); err != nil {
 			return "", nil, usage("%v", err)
 		}
@@ -34,6 +37,17 @@ func tuned(c *benchCommand) (path string, f *best.File, err error) {
 	return path, f, nil
 }
 
+// keep puts a table into its file: beside what is there by now, for measuring took
+// minutes, in which another machine may have put its own there.
+func keep(c *benchCommand, t *best.Table) (path string, err error) {
+	path, file, err := tuned(c)
+	if err != nil {
+		return path, err
+	}
+	file.Put(*t)
+	return path, writeTables(path, file)
+}
+
 // writeTables replaces the file as a whole.
 func writeTables(path string, f *best.File) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -45,7 +59,9 @@ func writeTables(path string, f *best.File) error {
 // writeTuned shows a table with the runners-up of each size.
 func writeTuned(w io.Writer, t *best.Table, path, format string) error {
 	if format == "json" {
-		return encode(w, "json", t)
+		f := &best.File{}
+		f.Put(*t)
+		return encode(w, "json", f)
 	}
 	fmt.Fprintf(w, "# %s\n# %s %s, medians of %d rounds in turn, calls by %s; within %.0f %% the choice of the size before stays\n",
 		t.Class, t.Trial.DType, t.Trial.Op, t.Trial.Rounds, t.Trial.How, 100*tuneTie)
