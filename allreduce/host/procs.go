@@ -98,13 +98,16 @@ func (p *parent) begin(plan *allreduce.Plan) error {
 	if err := p.job.Lost(); err != nil {
 		return err
 	}
+	b := p.engine.ctl.board
+	b.began.Store(0)
+	b.ended.Store(0)
+	if plan.Mask == 0 { // nobody would sign off, nor have read it before the next plan is told
+		return nil
+	}
 	s := scribe{words: p.segment.command()}
 	if err := s.tell(plan, &p.engine.spans, p.segment.offset); err != nil {
 		return err
 	}
-	b := p.engine.ctl.board
-	b.began.Store(0)
-	b.ended.Store(0)
 	b.run.Add(1)
 	if b.resting.Load() > 0 {
 		futexWake(&b.run)

@@ -236,3 +236,34 @@ func TestSegmentTooLarge(t *testing.T) {
 		t.Error("a segment that is too small was mapped")
 	}
 }
+
+// Empty plans between others are over at once, and no process takes the next plan
+// for one that it has missed.
+func TestEmptyPlansBetweenOthers(t *testing.T) {
+	pl, layout := planFor(t, executortest.Config{Layout: executortest.Four(), Algo: allreduce.Ring, Proto: allreduce.Simple, Tasks: []plan.Task{{Count: 5000, DType: allreduce.Float32}}})
+	x, err := NewProcs(layout, Options{Limit: 5 * time.Second}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	trial, err := verify.NewTrial(x, pl, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 30 {
+		if err := trial.Fill(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if timing, err := x.Run(context.Background(), &allreduce.Plan{Layout: layout}, nil); err != nil || timing.Elapsed != 0 {
+				t.Fatalf("round %d: empty plan: %v, %v", round, timing, err)
+			}
+		}
+		if _, err := trial.Run(context.Background()); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if r, err := trial.Check(); err != nil || !r.OK() {
+			t.Fatalf("round %d: %+v, %v", round, r, err)
+		}
+	}
+}
