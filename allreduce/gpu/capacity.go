@@ -8,7 +8,8 @@ import (
 
 // MostChannels is how many channels a plan's works may use here: the blocks of
 // all ranks of a GPU must run at once. Where it is less than the plan has, plan
-// again on the first so many channels, and say so.
+// again on the first so many channels, and say so. Where not even one fits the
+// error is a *PlacementError.
 func (e *Executor) MostChannels(p *allreduce.Plan) (int, error) {
 	if e.closed {
 		return 0, errClosed
@@ -43,7 +44,7 @@ func (e *Executor) MostChannels(p *allreduce.Plan) (int, error) {
 		}
 	}
 	if most < 1 {
-		return 0, fmt.Errorf("the blocks of %d threads of all ranks on one GPU do not fit even with one channel: use fewer ranks per GPU", p.Threads)
+		return 0, misplaced("the blocks of %d threads of all ranks on one GPU do not fit even with one channel: use fewer ranks per GPU", p.Threads)
 	}
 	return most, nil
 }

@@ -177,6 +177,10 @@ func fitChannels(ex allreduce.Executor, p *allreduce.Plan) (list []int, note str
 		return list, "", nil
 	}
 	most, err := limit.MostChannels(p)
+	var place *gpu.PlacementError
+	if errors.As(err, &place) {
+		return nil, "", &codedError{exitUsage, err}
+	}
 	if err != nil || most >= len(list) {
 		return list, "", err
 	}

@@ -131,8 +131,29 @@ func TestValidateOnSmallGPUs(t *testing.T) {
 	}
 	m.SMs = 3
 	_, err = validateWith(t, fakeGPUs(t, m, nil), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "64KiB", "--algo", "Ring", "--rounds", "1")...)
-	if err == nil || !strings.Contains(err.Error(), "use fewer ranks per GPU") {
+	if exitCode(err, true) != exitUsage || !strings.Contains(err.Error(), "use fewer ranks per GPU") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A GPU that refuses while hops are measured, or in a run, fails the validation:
+// nothing is wrong with the machine's topology.
+func TestValidateOnFailingGPUs(t *testing.T) {
+	for kernel, where := range map[string]string{"transfer": "measure hop 0 > 1: ", "ring_simple": "cuLaunchCooperativeKernel: "} {
+		m := cudafake.New(2)
+		m.OnLaunch = func(l cudafake.Launch) cuda.Result {
+			if l.Kernel == kernel {
+				return cuda.LaunchFailed
+			}
+			return 0
+		}
+		_, err := validateWith(t, fakeGPUs(t, m, nil), append(small, "--engine", "gpu", "-m", "v100x4", "--bytes", "64KiB", "--proto", "Simple", "--rounds", "1")...)
+		if exitCode(err, true) != exitFailed || !strings.HasPrefix(err.Error(), where) {
+			t.Errorf("%s: exit code %d, %v", kernel, exitCode(err, true), err)
+		}
+		if m.Live() > 0 || m.Contexts() > 0 {
+			t.Errorf("%s: %d allocations and %d contexts left", kernel, m.Live(), m.Contexts())
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ func (a *app) validate(c *validateCommand) error {
 		err = cerr
 	}
 	if err != nil {
-		return tooLarge(err)
+		return failedRun(err)
 	}
 	if w := v.options.world; w != nil && w.Rank > 0 { // rank 0 tells what all have found
 		if !v.report.OK {
