@@ -50,8 +50,8 @@ Every setting is measured in several passes over all of them, every other pass
 backwards, each after a warm-up. Medians count. A setting whose samples scatter
 beyond the recipe's limit is marked and draws no conclusion; differences below the
 recipe's tie limit are named ties. -o json keeps every sample; --resume goes on
-where an interrupt stopped; --compare sets the result against an older one, and
-ends with exit code 1 where something got slower.
+where an interrupt or an error stopped; --compare sets the result against an older
+one, and ends with exit code 1 where something got slower.
 
 --peer nccl compares with NCCL's AllReduce: in this process, on the same GPUs and
 buffers, in rounds of changing order; NCCL as it runs by default, and on symmetric
@@ -120,6 +120,8 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 		return a.benchPeer(c)
 	case kind == "tune":
 		return a.benchTune(cmd, c)
+	case (c.list || c.planOnly) && (c.out.file != "" || orWord(c.out.format, "table") != "table"):
+		return usage("--list and --plan print text only: leave out -o and --out")
 	case c.list:
 		return a.listRecipes()
 	}
@@ -293,11 +295,11 @@ func (a *app) measure(c *benchCommand, m *benchMachine, res, old *bench.Result, 
 	switch {
 	case runErr == nil:
 		return a.report(c, res, old, format)
+	case !res.Begun():
+		return failedRun(runErr)
 	case errors.Is(runErr, context.Canceled):
 		a.note("interrupted: what was measured is kept; go on with --resume")
 		a.ctx = context.WithoutCancel(a.ctx)
-	case !res.Begun():
-		return failedRun(runErr)
 	default:
 		a.note("ended by an error: what was measured before it is kept; go on with --resume")
 	}

@@ -88,6 +88,61 @@ func TestBenchWritesNothingOfNothing(t *testing.T) {
 	}
 }
 
+// An interrupt keeps what there is: nothing of nothing.
+func TestBenchInterrupted(t *testing.T) {
+	for _, c := range []struct{ runs, points int }{{0, 0}, {3, 1}, {7, 2}} {
+		ctx, cancel := context.WithCancel(context.Background())
+		left := c.runs
+		ex := func(l *allreduce.Layout) (allreduce.Executor, error) {
+			e, err := host.New(l, host.Options{})
+			return interrupted{e, &left, cancel}, err
+		}
+		var stdout, stderr strings.Builder
+		a := &app{in: strings.NewReader(""), out: &stdout, err: &stderr, ctx: ctx}
+		b, cmd := &benchCommand{}, &cobra.Command{}
+		a.addBenchFlags(cmd, b)
+		if err := cmd.ParseFlags(append(sweepOfTwo, "--engine", "host", "-o", "json")); err != nil {
+			t.Fatal(err)
+		}
+		b.engine.engines = []engine{{"host", func(*engineFlags) error { return nil }, func(_ *app, l *allreduce.Layout, _ engineOptions) (allreduce.Executor, error) { return ex(l) }}}
+		if err := a.bench(cmd, b); !errors.Is(err, context.Canceled) {
+			t.Errorf("after %d runs: %v", c.runs, err)
+		}
+		if c.points == 0 {
+			if stdout.Len() > 0 || stderr.Len() > 0 {
+				t.Errorf("of nothing: %q, %q", stdout.String(), stderr.String())
+			}
+			continue
+		}
+		res, err := bench.ReadResult(strings.NewReader(stdout.String()), "printed")
+		if err != nil || res.Finished || !strings.Contains(stderr.String(), "interrupted: what was measured is kept") {
+			t.Fatalf("%v, %+v, notes %q", err, res, stderr.String())
+		}
+		whole := 0
+		for _, p := range res.Points {
+			whole += len(p.Passes)
+		}
+		if whole != c.points {
+			t.Errorf("after %d runs: %d settings, want %d", c.runs, whole, c.points)
+		}
+	}
+}
+
+// interrupted runs on the CPU until it has run so many times; then comes Ctrl-C.
+type interrupted struct {
+	allreduce.Executor
+	left   *int
+	cancel context.CancelFunc
+}
+
+func (i interrupted) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.Args) (allreduce.Timing, error) {
+	if *i.left--; *i.left < 0 {
+		i.cancel()
+		return allreduce.Timing{}, context.Canceled
+	}
+	return i.Executor.Run(ctx, p, args)
+}
+
 // An engine that cannot be opened ends with the code of the reason.
 func TestBenchOnWhatCannotBeOpened(t *testing.T) {
 	for code, reason := range map[int]error{
