@@ -25,12 +25,13 @@ const alignment = 256
 // group has many, and a plan uses few.
 type heap struct {
 	layout *allreduce.Layout
+	ration ration
 	block  []byte
 	fifos  [][allreduce.NumProtos][]byte
 }
 
 func newHeap(l *allreduce.Layout, s shape) *heap {
-	return &heap{layout: l, block: aligned(s.controlBytes()), fifos: make([][allreduce.NumProtos][]byte, s.conns())}
+	return &heap{layout: l, ration: ration{most: physical()}, block: aligned(s.controlBytes()), fifos: make([][allreduce.NumProtos][]byte, s.conns())}
 }
 
 func (h *heap) control() []byte { return h.block }
@@ -51,8 +52,12 @@ func (h *heap) alloc(size int64) ([]byte, error) {
 	if size > maxBuffer {
 		return nil, fmt.Errorf("buffer of %d bytes: want at most %d: %w", size, int64(maxBuffer), syscall.ENOMEM)
 	}
+	if err := h.ration.take(size); err != nil {
+		return nil, fmt.Errorf("buffer: %w", err)
+	}
 	b, err := fresh(int(size))
 	if err != nil {
+		h.ration.give(size)
 		return nil, fmt.Errorf("buffer of %d bytes: %w", size, err)
 	}
 	return b, nil
@@ -61,7 +66,10 @@ func (h *heap) alloc(size int64) ([]byte, error) {
 // maxBuffer is more than any machine has.
 const maxBuffer = 1 << 46
 
-func (h *heap) free(b []byte) { discard(b) }
+func (h *heap) free(b []byte) {
+	h.ration.give(int64(len(b)))
+	discard(b)
+}
 
 func (h *heap) close() error {
 	for _, conn := range h.fifos {

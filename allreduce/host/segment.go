@@ -16,6 +16,7 @@ type segment struct {
 	file   *os.File
 	bytes  []byte
 	places places
+	ration ration
 	used   []extent // buffers, in ascending order
 }
 
@@ -77,7 +78,7 @@ func mapSegment(f *os.File, p places) (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map shared memory of %d bytes: %w", info.Size(), err)
 	}
-	return &segment{file: f, bytes: b, places: p}, nil
+	return &segment{file: f, bytes: b, places: p, ration: ration{most: physical()}}, nil
 }
 
 func (g *segment) control() []byte { return g.bytes[:g.places.command] }
@@ -102,15 +103,19 @@ type extent struct{ from, to int }
 // alloc takes the first gap that is large enough, in whole pages.
 func (g *segment) alloc(size int64) ([]byte, error) {
 	if size > int64(len(g.bytes)) {
-		return nil, fmt.Errorf("%d bytes: the shared memory has room for %d", size, len(g.bytes)-g.places.arena)
+		return nil, fmt.Errorf("%d bytes: the shared memory has room for %d: %w", size, len(g.bytes)-g.places.arena, syscall.ENOMEM)
 	}
 	need := pages(max(int(size), 1))
+	if err := g.ration.take(int64(need)); err != nil {
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
 	at, i := g.places.arena, 0
 	for ; i < len(g.used) && g.used[i].from-at < need; i++ {
 		at = g.used[i].to
 	}
 	if len(g.bytes)-at < need {
-		return nil, fmt.Errorf("%d bytes: the shared memory is full", size)
+		g.ration.give(int64(need))
+		return nil, fmt.Errorf("%d bytes: the shared memory is full: %w", size, syscall.ENOMEM)
 	}
 	g.used = slices.Insert(g.used, i, extent{at, at + need})
 	b := g.bytes[at : at+int(size) : at+need]
@@ -131,6 +136,7 @@ func (g *segment) free(b []byte) {
 		return
 	}
 	release(g.file, int64(at), int64(g.used[i].to-at))
+	g.ration.give(int64(g.used[i].to - at))
 	g.used = slices.Delete(g.used, i, i+1)
 }
 
