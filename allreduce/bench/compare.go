@@ -44,7 +44,7 @@ func (c *Comparison) Slower() bool {
 // Compare sets a new result against an old one; tie is the relative difference
 // that does not count.
 func Compare(old, now *Result, tie float64) *Comparison {
-	c := &Comparison{Unlike: unlike(old, now)}
+	c := &Comparison{Unlike: Unlike(old, now)}
 	limit := math.Max(old.Recipe.CVLimit, now.Recipe.CVLimit)
 	for i := range now.Points {
 		m := &now.Points[i]
@@ -81,7 +81,8 @@ func (ch *Change) judge(cvLimit, tie float64) {
 	}
 }
 
-func unlike(old, now *Result) []string {
+// Unlike says in words what hardware and software two results do not share.
+func Unlike(old, now *Result) []string {
 	var list []string
 	differ := func(what, a, b string) {
 		if a != b {

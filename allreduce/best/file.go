@@ -75,7 +75,34 @@ func decode(text []byte, f *File) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return d.Decode(f)
+	if err := d.Decode(f); err != nil {
+		return err
+	}
+	return named(text)
+}
+
+// named refuses a row of ours without an algorithm or a protocol, which would be
+// taken for the first of each.
+func named(text []byte) error {
+	var f struct {
+		Tables []struct {
+			Rows []struct {
+				Engine      Engine
+				Algo, Proto *string
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return err
+	}
+	for i, t := range f.Tables {
+		for j, r := range t.Rows {
+			if r.Engine == Ours && (r.Algo == nil || r.Proto == nil) {
+				return fmt.Errorf("tables[%d].rows[%d]: it names no algorithm, or no protocol", i, j)
+			}
+		}
+	}
+	return nil
 }
 
 // find gives the table of a class, nil if there is none.

@@ -99,34 +99,36 @@ func TestHostileFiles(t *testing.T) {
 		return strings.Replace(good, old, new, 1)
 	}
 	for want, text := range map[string]string{
-		"it is no JSON: unexpected end":                  "",
-		"it is no JSON: invalid character":               "{]",
-		"after top-level value":                          good + "{}",
-		"cannot unmarshal array":                         "[]",
-		`schema: it is ""`:                               "{}",
-		`schema: it is "ringtopo.tuning/v9"`:             with(best.Schema, "ringtopo.tuning/v9"),
-		`unknown field "colour"`:                         with(`"rows"`, `"colour":1,"rows"`),
-		`tables[0].machine: engine "abacus"`:             with(`"engine":"gpu"`, `"engine":"abacus"`),
-		"tables[0].machine: no device":                   with(`"NVIDIA H200"`, `""`),
-		"tables[0].machine: 0 ranks":                     with(`"ranks":2`, `"ranks":0`),
-		`tables[0].machine: link "string"`:               with(`"nvlink"`, `"string"`),
-		`rows[0]: engine "theirs"`:                       with(`"engine":"ours"`, `"engine":"theirs"`),
-		"rows[0]: symmetric windows are NCCL's":          with(`"proto":"LL"`, `"proto":"LL","symmetric":true`),
-		"rows[2]: blocks, threads and pieces":            with(`"symmetric":true`, `"blocks":8`),
-		"rows[0]: NVLS runs on no engine of ours":        with(`"OneShot"`, `"NVLS"`),
-		`unknown algorithm "Star"`:                       with(`"OneShot"`, `"Star"`),
-		"rows[2]: NCCL runs on GPUs only":                with(`"engine":"gpu"`, `"engine":"host"`),
-		"rows[1]: 99999 blocks":                          with(`"blocks":64`, `"blocks":99999`),
-		"rows[1]: -64 blocks":                            with(`"blocks":64`, `"blocks":-64`),
-		"rows[1]: 500 threads":                           with(`"threads":512`, `"threads":500`),
-		"rows[1]: 65 pieces":                             with(`"pieces":2`, `"pieces":65`),
-		"rows[1]: it ends at 4096 bytes, want more than": with(`"upToBytes":1048576`, `"upToBytes":4096`),
-		"rows[0]: it ends at -1 bytes":                   with(`"upToBytes":4096`, `"upToBytes":-1`),
-		"rows[1]: it ends at 0 bytes":                    with(`"upToBytes":1048576,`, ``),
-		"rows[2]: the last row ends at 9999999 bytes":    with(`"engine":"nccl"`, `"upToBytes":9999999,"engine":"nccl"`),
-		"rows: there are none":                           `{"schema":"` + best.Schema + `","tables":[{"machine":{"engine":"gpu","device":"x","devices":1,"ranks":1,"link":"pcie"},"rows":[]}]}`,
-		"tables[1].machine: there is another table":      strings.Replace(good, `"tables":[`, `"tables":[`+good[strings.Index(good, `[`)+1:len(good)-2]+`,`, 1),
-		"it is larger than 4194304 bytes":                strings.Repeat(" ", 4<<20) + good,
+		"it is no JSON: unexpected end":                   "",
+		"it is no JSON: invalid character":                "{]",
+		"after top-level value":                           good + "{}",
+		"cannot unmarshal array":                          "[]",
+		`schema: it is ""`:                                "{}",
+		`schema: it is "ringtopo.tuning/v9"`:              with(best.Schema, "ringtopo.tuning/v9"),
+		`unknown field "colour"`:                          with(`"rows"`, `"colour":1,"rows"`),
+		`tables[0].machine: engine "abacus"`:              with(`"engine":"gpu"`, `"engine":"abacus"`),
+		"tables[0].machine: no device":                    with(`"NVIDIA H200"`, `""`),
+		"tables[0].machine: 0 ranks":                      with(`"ranks":2`, `"ranks":0`),
+		`tables[0].machine: link "string"`:                with(`"nvlink"`, `"string"`),
+		`rows[0]: engine "theirs"`:                        with(`"engine":"ours"`, `"engine":"theirs"`),
+		"rows[0]: symmetric windows are NCCL's":           with(`"proto":"LL"`, `"proto":"LL","symmetric":true`),
+		"rows[2]: blocks, threads and pieces":             with(`"symmetric":true`, `"blocks":8`),
+		"rows[0]: NVLS runs on no engine of ours":         with(`"OneShot"`, `"NVLS"`),
+		`unknown algorithm "Star"`:                        with(`"OneShot"`, `"Star"`),
+		"rows[2]: NCCL runs on GPUs only":                 with(`"engine":"gpu"`, `"engine":"host"`),
+		"rows[0]: it names no algorithm, or":              with(`"algo":"OneShot"`, `"algo":null`),
+		"tables[0].rows[0]: it names no algorithm, or no": with(`,"proto":"LL"`, ``),
+		"rows[1]: 99999 blocks":                           with(`"blocks":64`, `"blocks":99999`),
+		"rows[1]: -64 blocks":                             with(`"blocks":64`, `"blocks":-64`),
+		"rows[1]: 500 threads":                            with(`"threads":512`, `"threads":500`),
+		"rows[1]: 65 pieces":                              with(`"pieces":2`, `"pieces":65`),
+		"rows[1]: it ends at 4096 bytes, want more than":  with(`"upToBytes":1048576`, `"upToBytes":4096`),
+		"rows[0]: it ends at -1 bytes":                    with(`"upToBytes":4096`, `"upToBytes":-1`),
+		"rows[1]: it ends at 0 bytes":                     with(`"upToBytes":1048576,`, ``),
+		"rows[2]: the last row ends at 9999999 bytes":     with(`"engine":"nccl"`, `"upToBytes":9999999,"engine":"nccl"`),
+		"rows: there are none":                            `{"schema":"` + best.Schema + `","tables":[{"machine":{"engine":"gpu","device":"x","devices":1,"ranks":1,"link":"pcie"},"rows":[]}]}`,
+		"tables[1].machine: there is another table":       strings.Replace(good, `"tables":[`, `"tables":[`+good[strings.Index(good, `[`)+1:len(good)-2]+`,`, 1),
+		"it is larger than 4194304 bytes":                 strings.Repeat(" ", 4<<20) + good,
 	} {
 		_, err := best.Read(strings.NewReader(text), "t.json")
 		var e *best.FileError
@@ -182,6 +184,13 @@ func TestOpen(t *testing.T) {
 	check(os.Chmod(dir, os.ModeSticky|0o777))
 	if _, err := best.Open(path); err != nil {
 		t.Errorf("in a folder where nobody can replace it: %v", err)
+	}
+	if os.Geteuid() == 0 { // whose sticky folder it is may
+		check(os.Chown(dir, 4321, -1))
+		refused(path, "its folder "+dir+": it belongs to user 4321")
+		check(os.Chown(dir, 0, -1))
+		check(os.Chown(path, 4321, -1))
+		refused(path, "it belongs to user 4321, neither to you nor to root")
 	}
 }
 

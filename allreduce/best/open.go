@@ -21,7 +21,7 @@ func DefaultPath() (string, error) {
 // Open reads a file of tables. One that another user could have written, or put
 // in its place, is refused: a table decides what runs.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) {
@@ -36,14 +36,28 @@ func Open(path string) (*File, error) {
 	return Read(f, path)
 }
 
+var errNotRegular = errors.New("it is no regular file")
+
+// openRegular does not wait for whoever may write to a pipe.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return os.Open(path)
+}
+
 // trusted says who besides this user could change a file.
 func trusted(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return errors.New("it is no regular file")
+	if !info.Mode().IsRegular() { // by now
+		return errNotRegular
 	}
 	if err := private(info); err != nil {
 		return err
@@ -56,7 +70,11 @@ func trusted(f *os.File, path string) error {
 	if info, err = os.Stat(dir); err != nil {
 		return err
 	}
-	if err := private(info); err != nil && info.Mode()&os.ModeSticky == 0 {
+	err = own(info)
+	if err == nil && info.Mode()&os.ModeSticky == 0 { // with it others cannot replace the file
+		err = private(info)
+	}
+	if err != nil {
 		return fmt.Errorf("its folder %s: %w", dir, err)
 	}
 	return nil
@@ -67,6 +85,11 @@ func private(info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("others may write to it (mode %04o): take that away with chmod go-w", info.Mode().Perm())
 	}
+	return own(info)
+}
+
+// own says whose it is, if neither this user's nor root's.
+func own(info fs.FileInfo) error {
 	if owner, known := ownerOf(info); known && owner != 0 && owner != os.Geteuid() {
 		return fmt.Errorf("it belongs to user %d, neither to you nor to root", owner)
 	}

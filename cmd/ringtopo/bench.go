@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 
 	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
-	"github.com/ringtopo/ringtopo/allreduce/gpu"
 )
 
 // benchCommand is one call of ringtopo bench.
@@ -129,14 +126,8 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if err != nil {
 		return err
 	}
-	if c.view != "lines" && c.view != "heat" {
-		return usage("--view %s: want lines or heat", c.view)
-	}
-	if !(c.tie >= 0) { // nor NaN
-		return usage("--tie %v: want a relative difference from 0 on, such as 0.05", c.tie)
-	}
-	if c.nchannels > maxChannels {
-		return usage("--nchannels %d: want 1 to %d, or 0 for what NCCL makes", c.nchannels, maxChannels)
+	if err := c.checkNumbers(); err != nil {
+		return err
 	}
 	old, err := readResult(c.compare)
 	if err != nil {
@@ -149,27 +140,11 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	case begun != nil && begun.Finished && !c.planOnly:
 		return a.report(c, begun, old, format) // wherever it was measured
 	}
-	ms, gpus, env, err := a.open(c.machine)
-	if err != nil {
-		return noGPU(err)
-	}
-	e, err := c.engine.choose(c.machine)
+	m, engine, err := a.openBench(c)
 	if err != nil {
 		return err
 	}
-	opt, err := c.engine.options()
-	if err != nil {
-		return err
-	}
-	opt.tuned(strings.EqualFold(c.algo, bench.Best))
-	m, err := newBenchMachine(ms, gpus, env, nil)
-	if err != nil {
-		return err
-	}
-	if err := m.use(a, c, e, opt); err != nil {
-		return err
-	}
-	res, err := c.result(cmd, m, e.name, begun)
+	res, err := a.result(cmd, c, m, engine, begun)
 	if err != nil {
 		return err
 	}
@@ -179,111 +154,38 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	return a.measure(c, m, res, old, format)
 }
 
-// result is what the measurement goes into: an old one to go on with, or a new.
-func (c *benchCommand) result(cmd *cobra.Command, m *benchMachine, engine string, begun *bench.Result) (*bench.Result, error) {
-	if begun != nil {
-		if begun.Engine != engine {
-			return nil, usage("%s was measured on %s, not on %s: choose it with --engine", c.resume, begun.Engine, engine)
-		}
-		return begun, nil
-	}
-	r, err := c.readRecipe(cmd, m)
-	if err != nil {
-		return nil, err
-	}
-	res := &bench.Result{Schema: bench.Schema, Engine: engine, Host: thisHost(), Started: time.Now().UTC().Truncate(time.Second), Recipe: r}
-	if hw, err := gpu.Present(); err == nil && engine == "gpu" {
-		res.Host = gpuHost(hw)
-	}
-	for _, machine := range m.machines {
-		res.Machine = append(res.Machine, machine.Name)
-	}
-	return res, nil
-}
-
-func readResult(path string) (*bench.Result, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &codedError{exitUsage, err}
-	}
-	defer func() { _ = f.Close() }() // only read
-	res, err := bench.ReadResult(f, path)
-	if err != nil {
-		return nil, &codedError{exitUsage, err}
-	}
-	return res, nil
-}
-
-// readRecipe reads the recipe asked for, or makes the sweep's, with what the
-// flags change.
-func (c *benchCommand) readRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
-	r, err := c.openRecipe(cmd, m)
-	if err != nil {
-		return nil, &codedError{exitUsage, err}
-	}
-	for _, f := range []struct {
-		name string
-		to   *int
-		from int
-	}{{"warmup", &r.Warmup, c.warmup}, {"cycles", &r.Cycles, c.cycles}, {"iters", &r.Iterations, c.iters}} {
-		if cmd.Flags().Changed(f.name) {
-			*f.to = f.from
-		}
-	}
-	if err := r.Validate(); err != nil {
-		return nil, &codedError{exitUsage, err}
-	}
-	return r, nil
-}
-
-func (c *benchCommand) openRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
+// checkNumbers refuses values of flags that mean nothing.
+func (c *benchCommand) checkNumbers() error {
 	switch {
-	case c.recipe == "":
-		return c.sweep(m)
-	case strings.ContainsAny(c.recipe, "./\\"):
-		f, err := os.Open(c.recipe)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = f.Close() }() // only read
-		return bench.ReadRecipe(f, c.recipe)
+	case c.view != "lines" && c.view != "heat":
+		return usage("--view %s: want lines or heat", c.view)
+	case !(c.tie >= 0): // nor NaN
+		return usage("--tie %v: want a relative difference from 0 on, such as 0.05", c.tie)
+	case c.nchannels > maxChannels:
+		return usage("--nchannels %d: want 1 to %d, or 0 for what NCCL makes", c.nchannels, maxChannels)
 	}
-	for _, name := range []string{"bytes", "algo", "proto", "dtype", "op", "buffsize", "nchannels", "nthreads"} {
-		if cmd.Flags().Changed(name) {
-			return nil, usage("--%s is for sweeps: a recipe says itself what it varies", name)
-		}
-	}
-	return bench.OpenShipped(c.recipe)
+	return nil
 }
 
-// sweep is the recipe of a command without one: sizes, out of place and in.
-func (c *benchCommand) sweep(m *benchMachine) (*bench.Recipe, error) {
-	sizes, err := parseSizes(c.bytes)
+// openBench finds the machine to measure on, and the name of its engine.
+func (a *app) openBench(c *benchCommand) (m *benchMachine, engine string, err error) {
+	ms, gpus, env, err := a.open(c.machine)
 	if err != nil {
-		return nil, err
+		return nil, "", noGPU(err)
 	}
-	texts := make([]string, len(sizes))
-	for i, n := range sizes {
-		texts[i] = bench.FormatBytes(n)
+	e, err := c.engine.choose(c.machine)
+	if err != nil {
+		return nil, "", err
 	}
-	number := func(n int) string {
-		if n == 0 {
-			return bench.Auto
-		}
-		return strconv.Itoa(n)
+	opt, err := c.engine.options()
+	if err != nil {
+		return nil, "", err
 	}
-	return &bench.Recipe{
-		Name: "sweep", About: "AllReduce by size",
-		Baseline: map[string]string{
-			"world": strconv.Itoa(m.whole), "algo": c.algo, "proto": c.proto, "dtype": c.dtype, "op": c.op,
-			"buffsize": c.buffsize, "channels": number(c.nchannels), "threads": number(c.nthreads), "bytes": texts[0],
-		},
-		Grid:   map[string][]string{"bytes": texts, "inplace": {"false", "true"}},
-		Warmup: 3, Cycles: 2, Iterations: 10, CVLimit: 0.15, Tie: 0.05,
-	}, nil
+	opt.tuned(strings.EqualFold(c.algo, bench.Best))
+	if m, err = newBenchMachine(ms, gpus, env, nil); err != nil {
+		return nil, "", err
+	}
+	return m, e.name, m.use(a, c, e, opt)
 }
 
 // measure runs the experiment and shows what came of it, also of one that an

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -73,6 +74,34 @@ func TestBenchKeepsWhatCameBeforeAnError(t *testing.T) {
 	}
 	if out, _, err = benchOn(t, 100, nil, append(sweepOfTwo, "--resume", name)...); err != nil || strings.Contains(out, "incomplete") {
 		t.Errorf("%v in\n%s", err, out)
+	}
+}
+
+// Samples of other rings are not mixed; those of another host are the user's to
+// judge.
+func TestBenchGoesOnWhereItCan(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "r.json")
+	if _, _, err := benchOn(t, 4, nil, append(sweepOfTwo, "--out", name)...); err == nil {
+		t.Fatal("no error")
+	}
+	_, _, err := benchOn(t, 100, nil, "--resume", name, "-m", "a100x4")
+	if exitCode(err, true) != exitUsage || !strings.Contains(err.Error(), "was measured on rings of v100x4, not of a100x4") {
+		t.Errorf("error %v", err)
+	}
+	res, err := readResult(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Host.Kernel = "Linux 2.6"
+	text, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, notes, err := benchOn(t, 100, nil, "--resume", name, "-m", "v100x4"); err != nil || !strings.Contains(notes, "gone on with elsewhere: kernel: Linux 2.6 then") {
+		t.Errorf("%v, notes %q", err, notes)
 	}
 }
 

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringtopo/ringtopo/allreduce/bench"
+	"github.com/ringtopo/ringtopo/allreduce/gpu"
+)
+
+// result is what the measurement goes into: an old one to go on with, or a new.
+func (a *app) result(cmd *cobra.Command, c *benchCommand, m *benchMachine, engine string, begun *bench.Result) (*bench.Result, error) {
+	res := &bench.Result{Schema: bench.Schema, Engine: engine, Host: thisHost(), Started: time.Now().UTC().Truncate(time.Second)}
+	if hw, err := gpu.Present(); err == nil && engine == "gpu" {
+		res.Host = gpuHost(hw)
+	}
+	for _, machine := range m.machines {
+		res.Machine = append(res.Machine, machine.Name)
+	}
+	if begun != nil {
+		return begun, a.goOn(c, begun, res)
+	}
+	var err error
+	res.Recipe, err = c.readRecipe(cmd, m)
+	return res, err
+}
+
+// goOn makes sure that an old result can be gone on with here: on the same rings.
+// Other hardware or software is the user's to judge.
+func (a *app) goOn(c *benchCommand, begun, here *bench.Result) error {
+	switch {
+	case begun.Engine != here.Engine:
+		return usage("%s was measured on %s, not on %s: choose it with --engine", c.resume, begun.Engine, here.Engine)
+	case !slices.Equal(begun.Machine, here.Machine):
+		return usage("%s was measured on rings of %s, not of %s: choose the machine with -m", c.resume, strings.Join(begun.Machine, " + "), strings.Join(here.Machine, " + "))
+	}
+	for _, u := range bench.Unlike(begun, here) {
+		a.note("%s is gone on with elsewhere: %s", c.resume, u)
+	}
+	return nil
+}
+
+func readResult(path string) (*bench.Result, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	defer func() { _ = f.Close() }() // only read
+	res, err := bench.ReadResult(f, path)
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	return res, nil
+}
+
+// readRecipe reads the recipe asked for, or makes the sweep's, with what the
+// flags change.
+func (c *benchCommand) readRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
+	r, err := c.openRecipe(cmd, m)
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	for _, f := range []struct {
+		name string
+		to   *int
+		from int
+	}{{"warmup", &r.Warmup, c.warmup}, {"cycles", &r.Cycles, c.cycles}, {"iters", &r.Iterations, c.iters}} {
+		if cmd.Flags().Changed(f.name) {
+			*f.to = f.from
+		}
+	}
+	if err := r.Validate(); err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	return r, nil
+}
+
+func (c *benchCommand) openRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
+	switch {
+	case c.recipe == "":
+		return c.sweep(m)
+	case strings.ContainsAny(c.recipe, "./\\"):
+		f, err := os.Open(c.recipe)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }() // only read
+		return bench.ReadRecipe(f, c.recipe)
+	}
+	for _, name := range []string{"bytes", "algo", "proto", "dtype", "op", "buffsize", "nchannels", "nthreads"} {
+		if cmd.Flags().Changed(name) {
+			return nil, usage("--%s is for sweeps: a recipe says itself what it varies", name)
+		}
+	}
+	return bench.OpenShipped(c.recipe)
+}
+
+// sweep is the recipe of a command without one: sizes, out of place and in.
+func (c *benchCommand) sweep(m *benchMachine) (*bench.Recipe, error) {
+	sizes, err := parseSizes(c.bytes)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(sizes))
+	for i, n := range sizes {
+		texts[i] = bench.FormatBytes(n)
+	}
+	number := func(n int) string {
+		if n == 0 {
+			return bench.Auto
+		}
+		return strconv.Itoa(n)
+	}
+	return &bench.Recipe{
+		Name: "sweep", About: "AllReduce by size",
+		Baseline: map[string]string{
+			"world": strconv.Itoa(m.whole), "algo": c.algo, "proto": c.proto, "dtype": c.dtype, "op": c.op,
+			"buffsize": c.buffsize, "channels": number(c.nchannels), "threads": number(c.nthreads), "bytes": texts[0],
+		},
+		Grid:   map[string][]string{"bytes": texts, "inplace": {"false", "true"}},
+		Warmup: 3, Cycles: 2, Iterations: 10, CVLimit: 0.15, Tie: 0.05,
+	}, nil
+}
