@@ -293,8 +293,14 @@ func TestBadRecipes(t *testing.T) {
 		`{vary: {proto: [LL]}, cycles: 0}`:      "cycles",
 		`{vary: {proto: [LL]}, interact: true}`: "two axes",
 		`{vary: {proto: [Telepathy]}}`:          "Telepathy",
-		`{baseline: {algo: Guess}, vary: {proto: [LL]}}`: "Guess",
-		`{vary: {proto: [LL]}, iterations: 9000000}`:     "too many",
+		`{baseline: {algo: Guess}, vary: {proto: [LL]}}`:                               "Guess",
+		`{vary: {proto: [LL]}, iterations: 9000000}`:                                   "too many",
+		`{vary: {proto: [LL]}, cycles: 4611686018427387904, iterations: 2, warmup: 2}`: "too many",
+		`{vary: {proto: [LL]}, warmup: 9223372036854775807, iterations: 1}`:            "too many",
+		`{vary: {proto: [LL]}, cvLimit: .nan}`:                                         "finite",
+		`{vary: {proto: [LL]}, cvLimit: .inf}`:                                         "finite",
+		`{vary: {proto: [LL]}, tie: .nan}`:                                             "finite",
+		`{vary: {proto: [LL]}, tie: .inf}`:                                             "finite",
 	} {
 		_, err := bench.ReadRecipe(strings.NewReader(text), "r.yaml")
 		if !errors.Is(err, bench.ErrRecipe) || !strings.Contains(err.Error(), want) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -103,8 +104,8 @@ func (r *Recipe) Validate() error {
 	if r.Warmup < 0 || r.Cycles < 1 || r.Iterations < 1 {
 		return errors.New("want warmup from 0, cycles and iterations from 1 on")
 	}
-	if r.CVLimit <= 0 || r.Tie < 0 {
-		return errors.New("want cvLimit above 0 and tie from 0 on")
+	if !(r.CVLimit > 0 && r.Tie >= 0) || math.IsInf(r.CVLimit, 0) || math.IsInf(r.Tie, 0) { // nor NaN: results could not be kept
+		return errors.New("want cvLimit above 0 and tie from 0 on, both finite")
 	}
 	if len(r.Vary) == 0 && len(r.Grid) == 0 {
 		return errors.New("nothing is varied: give vary or grid")
@@ -116,7 +117,8 @@ func (r *Recipe) Validate() error {
 	if err != nil {
 		return err
 	}
-	if len(points) > maxSettings || len(points)*r.Cycles*(r.Warmup+r.Iterations) > maxRuns {
+	runs := float64(len(points)) * float64(r.Cycles) * (float64(r.Warmup) + float64(r.Iterations)) // overflows nowhere
+	if len(points) > maxSettings || runs > maxRuns {
 		return fmt.Errorf("%d settings are too many: at most %d, and %d runs in all", len(points), maxSettings, maxRuns)
 	}
 	return nil

@@ -119,5 +119,8 @@ func ReadResult(r io.Reader, name string) (*Result, error) {
 			return nil, fmt.Errorf("%s: point %d has no size or no ranks", name, i)
 		}
 	}
+	if err := res.Recipe.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: its recipe: %w", name, err)
+	}
 	return &res, nil
 }

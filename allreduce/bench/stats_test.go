@@ -233,8 +233,10 @@ func TestBadResults(t *testing.T) {
 		`{"schema":"other/v1"}`:             `its schema is "other/v1", not "ringtopo.bench/v1"`,
 		`{"schema":"` + bench.Schema:        "unexpected EOF",
 		`{"schema":"` + bench.Schema + `"}`: "is no result",
-		`{"schema":"` + bench.Schema + `","recipe":{},"points":[{"setting":{}}]}`:                 "point 0 has no size",
-		`{"schema":"` + bench.Schema + `","recipe":{},"points":[{"setting":{"dtype":"float7"}}]}`: "float7",
+		`{"schema":"` + bench.Schema + `","recipe":{},"points":[{"setting":{}}]}`:                                     "point 0 has no size",
+		`{"schema":"` + bench.Schema + `","recipe":{},"points":[{"setting":{"dtype":"float7"}}]}`:                     "float7",
+		`{"schema":"` + bench.Schema + `","recipe":{"vary":{"proto":["LL"]},"cycles":1,"iterations":-3,"cvLimit":1}}`: "r.json: its recipe: want warmup from 0, cycles and iterations from 1 on",
+		`{"schema":"` + bench.Schema + `","recipe":{"cycles":1,"iterations":1,"cvLimit":1}}`:                          "nothing is varied",
 	} {
 		if _, err := bench.ReadResult(strings.NewReader(text), "r.json"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
