@@ -40,7 +40,7 @@ func (a *app) benchTune(cmd *cobra.Command, c *benchCommand) error {
 		return err
 	}
 	rules.Cut = tuneCut
-	if _, _, err := tuned(c); err != nil { // at once, not when all is measured
+	if err := keepable(c); err != nil { // at once, not when all is measured
 		return err
 	}
 	e, err := c.engine.choose(c.machine)

@@ -37,6 +37,27 @@ func tuned(c *benchCommand) (path string, f *best.File, err error) {
 	return path, f, nil
 }
 
+// keepable says why tables could not be kept, nor the folders made that their file
+// needs.
+func keepable(c *benchCommand) error {
+	path, _, err := tuned(c)
+	if err != nil {
+		return err
+	}
+	at := path
+	for dir := filepath.Dir(at); dir != at; dir = filepath.Dir(at) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		at = dir
+	}
+	var unwritable *outputError
+	if err := writable(at); errors.As(err, &unwritable) {
+		return usage("%w; name another file with --tuning", newOutputError(path, unwritable.err))
+	}
+	return nil
+}
+
 // keep puts a table into its file: beside what is there by now, for measuring took
 // minutes, in which another machine may have put its own there.
 func keep(c *benchCommand, t *best.Table) (path string, err error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,12 @@ and a start for a file of your own. As JSON or YAML it is the same in words and
 numbers; -m takes all three.`,
 		Example: `  ringtopo machines show v100x4
   ringtopo machines show dgx-a100 --out dgx-a100.xml`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("want the name of one machine, not %d; there are %s", len(args), strings.Join(machines.Names(), ", "))
+			}
+			return nil
+		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return machines.Names(), cobra.ShellCompDirectiveNoFileComp
 		},

@@ -38,7 +38,8 @@ func (a *app) addOutput(cmd *cobra.Command, formats ...string) *output {
 }
 
 // resolve gives the format in force. A suffix that asks for none of the
-// command's formats is refused, so that no file lies about what is in it.
+// command's formats is refused, so that no file lies about what is in it. So is a
+// place where no file can be made: at once, not when minutes of work are done.
 func (o *output) resolve() (string, error) {
 	if o.file == "-" {
 		o.file = ""
@@ -55,7 +56,10 @@ func (o *output) resolve() (string, error) {
 	if !slices.Contains(o.formats, format) {
 		return "", usage("format %q is not one of %s", format, strings.Join(o.formats, ", "))
 	}
-	return format, nil
+	if o.file == "" {
+		return format, nil
+	}
+	return format, writable(o.file)
 }
 
 // bySuffix gives the format that a suffix asks for, "" if it asks for none of
@@ -157,6 +161,28 @@ func writeFile(name string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	if err := publish(f, path); err != nil {
+		return newOutputError(name, err)
+	}
+	return nil
+}
+
+// writable says why writeFile could not make a file of that name.
+func writable(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return newOutputError(name, syscall.EISDIR)
+		}
+		return nil // a device or a pipe, which opening could change
+	}
+	path, err := followed(name)
+	if err != nil {
+		return newOutputError(name, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return newOutputError(name, err)
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return newOutputError(name, err)
 	}
 	return nil

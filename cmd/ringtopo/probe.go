@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -70,6 +71,9 @@ func (r *recordFlags) apply(f *machineFlags, named bool) error {
 	case r.replay != "" && named:
 		return usage("--replay %s names a machine, and so does -m; give one of them", r.replay)
 	case r.replay != "" && !probe.IsRecording(r.replay):
+		if _, err := os.Stat(r.replay); err != nil {
+			return usage("--replay %s: no such folder", r.replay)
+		}
 		return usage("--replay %s: not a recording that probe --capture made", r.replay)
 	case r.replay != "":
 		f.machines = []string{r.replay}
