@@ -4,14 +4,13 @@ import "time"
 
 // Selector finds choices for one class of machines.
 type Selector struct {
-	Class  Class
-	table  *Table
+	table  *Table // nil: nothing is known
 	origin Origin
 }
 
 // For looks a class up: in a file, which may be nil, then among the seeds.
 func For(c Class, f *File) *Selector {
-	s := &Selector{Class: c}
+	s := &Selector{}
 	if f != nil {
 		if s.table = f.find(c); s.table != nil {
 			s.origin = Origin{Kind: FromTable, Name: f.Name}
@@ -37,10 +36,4 @@ func (s *Selector) Choose(bytes int64) (c Choice, from Origin, ok bool) {
 		return Choice{}, Origin{Kind: FromModel}, false
 	}
 	return s.table.Choose(bytes), s.origin, true
-}
-
-// Origin is where the choices come from.
-func (s *Selector) Origin() Origin {
-	_, from, _ := s.Choose(1)
-	return from
 }
