@@ -60,8 +60,8 @@ each message on such a machine, all channels together.
 With --engine gpu, processes that mpirun, srun or torchrun has started on one host,
 one for each GPU, join each other; rank 0 tells the result.
 
-Exit code 1: wrong data, a run that stuck, or less than --min-busbw on all channels
-together.`,
+Exit code 1: wrong data, a run that stuck, an injected defect, noticed or not, or less
+than --min-busbw on all channels together.`,
 		Example: `  ringtopo validate -m v100x4
   ringtopo validate -m dgx-1v --procs --dtype int8,bfloat16 --op all --bytes 64KiB --rounds 1 --stress=false
   ringtopo validate --ring "0 2 3 1" --proto LL,LL128,Simple

@@ -89,7 +89,8 @@ func (v *validator) validate(ctx context.Context) error {
 		v.remark("stopped after %d failed runs", len(v.failures))
 		err = nil
 	}
-	v.report.OK = len(v.failures) == 0
+	// A defect that nobody noticed proves nothing either.
+	v.report.OK = len(v.failures) == 0 && v.options.fault.Kind == allreduce.NoFault
 	return err
 }
 
