@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -33,7 +34,16 @@ func (sizeTicks) Ticks(lo, hi float64) []plot.Tick {
 		}
 		ticks = append(ticks, t)
 	}
-	return ticks
+	if named(ticks) {
+		return ticks
+	}
+	least, most := math.Ceil(lo), math.Floor(hi) // between two powers
+	return append(ticks, plot.Tick{Value: least, Label: bench.FormatBytes(int64(least))}, plot.Tick{Value: most, Label: bench.FormatBytes(int64(most))})
+}
+
+// named tells whether any mark has a name.
+func named(ticks []plot.Tick) bool {
+	return slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Label != "" })
 }
 
 // valueTicks marks the whole multiples of powers of ten. It names all of them
@@ -58,5 +68,9 @@ func (valueTicks) Ticks(lo, hi float64) []plot.Tick {
 			ticks = append(ticks, t)
 		}
 	}
-	return ticks
+	if named(ticks) {
+		return ticks
+	}
+	end := func(v float64) plot.Tick { return plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 4, 64)} }
+	return append(ticks, end(lo), end(hi))
 }
