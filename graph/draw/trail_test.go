@@ -117,8 +117,8 @@ func joined(hosts []Host, o Overlay) bool {
 }
 
 // regular tells whether a host is wired as boards are: nothing hangs in two
-// places, and switches that are joined directly are of one level. No ring is
-// drawn over the rest.
+// places, nor twice in one, and switches that are joined directly are of one
+// level. No ring is drawn over the rest.
 func regular(t testingTB, p *Picture, h *Host) bool {
 	t.Helper()
 	plan, err := planHost(h, 0, 0)
@@ -127,12 +127,16 @@ func regular(t testingTB, p *Picture, h *Host) bool {
 	}
 	boxes := p.allBoxes()
 	y := func(n *graph.Node) float64 { return boxes[nodeID(0, h.Graph, n)].area.y }
+	hangs := map[[2]*graph.Node]bool{}
 	for _, l := range h.Graph.Links() {
+		pair := [2]*graph.Node{l.From, l.To}
 		switch {
-		case l.Type == graph.LinkLOC && y(l.From) != y(l.To),
+		case l.Type == graph.LinkPCI && hangs[pair],
+			l.Type == graph.LinkLOC && y(l.From) != y(l.To),
 			l.Type == graph.LinkPCI && !hangsFrom(plan.roots, l.From, l.To) && !hangsFrom(plan.roots, l.To, l.From):
 			return false
 		}
+		hangs[pair] = hangs[pair] || l.Type == graph.LinkPCI
 	}
 	return true
 }
