@@ -27,7 +27,7 @@ func (e *Executor) MostChannels(p *allreduce.Plan) (int, error) {
 				if w.Algo.Direct() {
 					continue // they take what there is
 				}
-				f, err := d.function(ringKernels[w.Proto].entry, w.DType.String(), ringKernels[w.Proto].entry)
+				f, err := d.function(e.kernelOf(w))
 				if err != nil {
 					return err
 				}

@@ -17,7 +17,6 @@ import (
 	"github.com/ringtopo/ringtopo/allreduce/verify"
 	"github.com/ringtopo/ringtopo/cuda"
 	"github.com/ringtopo/ringtopo/cuda/cudafake"
-	"github.com/ringtopo/ringtopo/cuda/kernels"
 )
 
 // started is when this process came to its own code.
@@ -84,7 +83,7 @@ func (w *watch) start(drv *cuda.Driver) (err error) {
 		if i > 0 {
 			continue
 		}
-		if err := e.load(kernel{kernels.ModuleP2P, "", "pattern"}); err != nil {
+		if err := e.load(between("pattern")); err != nil {
 			return err
 		}
 		w.lap("compilation of the proof's kernels")

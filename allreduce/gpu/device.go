@@ -116,6 +116,9 @@ func (d *device) giveBack(first int) error {
 // kernel names a kernel: the type is empty where it knows none.
 type kernel struct{ module, dtype, entry string }
 
+// between is a kernel of those that prove and measure ways between GPUs.
+func between(entry string) kernel { return kernel{kernels.ModuleP2P, "", entry} }
+
 func (k kernel) key() string { return k.module + "/" + k.dtype }
 
 // load has all devices compile a kernel at the same time, where one of them has
@@ -127,7 +130,7 @@ func (e *Executor) load(k kernel) error {
 	}
 	return atOnce(e.devices, func(_ int, d *device) error {
 		return d.Do(func() error {
-			_, err := d.function(k.module, k.dtype, k.entry)
+			_, err := d.function(k)
 			return err
 		})
 	})
@@ -135,24 +138,22 @@ func (e *Executor) load(k kernel) error {
 
 // kernelOf is what runs a work.
 func (e *Executor) kernelOf(w *allreduce.Work) kernel {
-	if w.Algo.Direct() {
-		k := directKernelOf(w.Algo, w.Proto, e.opts.Direct)
-		return kernel{k.entry, w.DType.String(), k.entry}
-	}
 	entry := ringKernels[w.Proto].entry
+	if w.Algo.Direct() {
+		entry = directKernelOf(w.Algo, w.Proto, e.opts.Direct).entry
+	}
 	return kernel{entry, w.DType.String(), entry}
 }
 
 // function finds a kernel, loading its module first where it must.
-func (d *device) function(module, dtype, entry string) (*cuda.Function, error) {
-	k := kernel{module, dtype, entry}
+func (d *device) function(k kernel) (*cuda.Function, error) {
 	if f := d.functions[k]; f != nil {
 		return f, nil
 	}
 	key := k.key()
 	m := d.modules[key]
 	if m == nil {
-		ptx, err := kernels.PTX(module, dtype)
+		ptx, err := kernels.PTX(k.module, k.dtype)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +162,7 @@ func (d *device) function(module, dtype, entry string) (*cuda.Function, error) {
 		}
 		d.modules[key] = m
 	}
-	f, err := m.Function(entry)
+	f, err := m.Function(k.entry)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 		return nil, nil
 	}
 	k, n, size := directKernelOf(w.Algo, w.Proto, e.opts.Direct), int64(e.layout.NRanks), int64(w.DType.Size())
-	f, err := d.function(k.entry, w.DType.String(), k.entry)
+	f, err := d.function(e.kernelOf(w))
 	if err != nil {
 		return nil, err
 	}

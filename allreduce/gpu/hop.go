@@ -47,7 +47,7 @@ func (e *Executor) MeasureHop(ctx context.Context, from, to int, bytes int64) (t
 
 // transfer times one copy by all multiprocessors, after one to warm up.
 func (d *device) transfer(from, to cuda.Ptr, bytes int64) (time.Duration, error) {
-	f, err := d.function(kernels.ModuleP2P, "", "transfer")
+	f, err := d.function(between("transfer"))
 	if err != nil {
 		return 0, err
 	}

@@ -16,7 +16,7 @@ const repeats = 4
 // copies times kernels that copy side by side, each on its share of the
 // multiprocessors, and gives the time of one copy.
 func (d *device) copies(list []stroke, bytes int64) (time.Duration, error) {
-	f, err := d.function(kernels.ModuleP2P, "", "transfer")
+	f, err := d.function(between("transfer"))
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +77,7 @@ func (d *device) join(side []*cuda.Stream) error {
 
 func (d *device) fillPattern(p cuda.Ptr, bytes int64, seed uint32) error {
 	return d.Do(func() error {
-		f, err := d.function(kernels.ModuleP2P, "", "pattern")
+		f, err := d.function(between("pattern"))
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (d *device) fillPattern(p cuda.Ptr, bytes int64, seed uint32) error {
 func (d *device) countWrong(p cuda.Ptr, bytes int64, seed uint32, count cuda.Ptr) (int64, error) {
 	var wrong uint32
 	err := d.Do(func() error {
-		f, err := d.function(kernels.ModuleP2P, "", "compare")
+		f, err := d.function(between("compare"))
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (p *Peers) bounce(i, j, trips int) (float64, error) {
 	for _, k := range ends {
 		d := p.devices[k]
 		err := d.Do(func() error {
-			if _, err := d.function(kernels.ModuleP2P, "", "bounce"); err != nil {
+			if _, err := d.function(between("bounce")); err != nil {
 				return err
 			}
 			if err := d.stream.Fill(flag(k), 0, 64); err != nil {
@@ -156,7 +156,7 @@ func (p *Peers) bounce(i, j, trips int) (float64, error) {
 		wg.Go(func() {
 			d, first := p.devices[k], uint32(1-side)
 			errs[side] = d.Do(func() error {
-				f, err := d.function(kernels.ModuleP2P, "", "bounce")
+				f, err := d.function(between("bounce"))
 				if err != nil {
 					return err
 				}

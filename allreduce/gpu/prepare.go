@@ -102,8 +102,7 @@ func (e *Executor) prepareDevice(d *device, list []dispatch, tables cuda.Ptr, p 
 
 // prepareRing makes the launch of works [from, to).
 func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Args, from, to int, t *table) (dispatch, error) {
-	kernel := ringKernels[p.Works[from].Proto]
-	f, err := d.function(kernel.entry, p.Works[from].DType.String(), kernel.entry)
+	f, err := d.function(e.kernelOf(&p.Works[from]))
 	if err != nil {
 		return dispatch{}, err
 	}
@@ -134,7 +133,7 @@ func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Ar
 		}
 	}
 	l.works = t.add(bytesOfAll(more))
-	return dispatch{algo: allreduce.Ring, function: f, grid: grid, ring: l, launchRing: kernel.launch}, nil
+	return dispatch{algo: allreduce.Ring, function: f, grid: grid, ring: l, launchRing: ringKernels[p.Works[from].Proto].launch}, nil
 }
 
 // bind gives a work its buffers.

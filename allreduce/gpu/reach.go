@@ -37,7 +37,7 @@ const (
 func (e *Executor) explore() (*reach, error) {
 	r := &reach{ways: map[[2]*device]way{}}
 	if !e.opts.NoP2P {
-		if err := e.load(kernel{kernels.ModuleP2P, "", "pattern"}); err != nil {
+		if err := e.load(between("pattern")); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +122,7 @@ func (d *device) clear(p cuda.Ptr) error {
 
 func (d *device) writePattern(p cuda.Ptr, seed uint32) error {
 	return d.Do(func() error {
-		f, err := d.function(kernels.ModuleP2P, "", "pattern")
+		f, err := d.function(between("pattern"))
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (d *device) writePattern(p cuda.Ptr, seed uint32) error {
 func (d *device) hasPattern(p cuda.Ptr, seed uint32) (bool, error) {
 	wrong := uint32(1)
 	err := d.Do(func() error {
-		f, err := d.function(kernels.ModuleP2P, "", "compare")
+		f, err := d.function(between("compare"))
 		if err != nil {
 			return err
 		}
