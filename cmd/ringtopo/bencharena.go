@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -75,20 +73,6 @@ func (a *app) newArena(c *benchCommand) (ar *arena, err error) {
 		return ar, cannotOpen(err)
 	}
 	return ar, nil
-}
-
-// cannotOpen is the error of an engine that cannot be opened.
-func cannotOpen(err error) error {
-	var coded *codedError
-	switch {
-	case errors.As(err, &coded), errors.Is(err, syscall.ENOMEM):
-		return err
-	case errors.Is(err, allreduce.ErrNoDevice):
-		return &codedError{exitNoGPU, err}
-	case errors.Is(err, nccl.ErrNoLibrary):
-		return &codedError{exitNoGPU, fmt.Errorf("%w; name the library with --libnccl", err)}
-	}
-	return &codedError{exitFailed, err}
 }
 
 // lay finds the rings of the machine and plans for them.

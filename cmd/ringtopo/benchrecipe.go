@@ -16,8 +16,10 @@ import (
 // result is what the measurement goes into: an old one to go on with, or a new.
 func (a *app) result(cmd *cobra.Command, c *benchCommand, m *benchMachine, engine string, begun *bench.Result) (*bench.Result, error) {
 	res := &bench.Result{Schema: bench.Schema, Engine: engine, Host: thisHost(), Started: time.Now().UTC().Truncate(time.Second)}
-	if hw, err := gpu.Present(); err == nil && engine == "gpu" {
-		res.Host = gpuHost(hw)
+	if engine == "gpu" {
+		if hw, err := gpu.Present(); err == nil {
+			res.Host = gpuHost(hw)
+		}
 	}
 	for _, machine := range m.machines {
 		res.Machine = append(res.Machine, machine.Name)

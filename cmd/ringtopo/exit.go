@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/nccl"
 	"github.com/ringtopo/ringtopo/topo/machines"
 	"github.com/ringtopo/ringtopo/topo/ncclxml"
 	"github.com/ringtopo/ringtopo/topo/probe"
@@ -60,4 +62,19 @@ func tooLarge(err error) error {
 		return fmt.Errorf("%w; send fewer bytes (--bytes), or to fewer GPUs (--gpus): each rank needs memory for its own data", err)
 	}
 	return err
+}
+
+// cannotOpen is the error of an engine that cannot be opened. One that lacks
+// memory has no exit code yet: what to do about it is for the caller to add.
+func cannotOpen(err error) error {
+	var coded *codedError
+	switch {
+	case errors.As(err, &coded), errors.Is(err, syscall.ENOMEM):
+		return err
+	case errors.Is(err, allreduce.ErrNoDevice):
+		return &codedError{exitNoGPU, err}
+	case errors.Is(err, nccl.ErrNoLibrary):
+		return &codedError{exitNoGPU, fmt.Errorf("%w; name the library with --libnccl", err)}
+	}
+	return &codedError{exitFailed, err}
 }

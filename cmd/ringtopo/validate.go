@@ -145,7 +145,7 @@ func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt.tuned(strings.EqualFold(c.plan.algo, bench.Best))
+	opt.tuned(c.plan.best())
 	if opt.world, err = a.world(c.engine, c.machine); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/best"
@@ -41,16 +40,14 @@ func (v *validator) open() error {
 	v.report.Engine = v.engine.name
 	var err error
 	v.ex, err = v.engine.open(v.app, v.planner.Layout(), v.options)
-	var coded *codedError
-	switch {
-	case err == nil || errors.As(err, &coded):
-		return err
-	case errors.Is(err, allreduce.ErrNoDevice):
-		return &codedError{exitNoGPU, err}
-	case errors.Is(err, syscall.ENOMEM):
-		return &codedError{exitUsage, fmt.Errorf("%w; take fewer channels (--nchannels), smaller FIFOs (--buffsize), or fewer ranks on each GPU", err)}
+	if err == nil {
+		return nil
 	}
-	return &codedError{exitFailed, err}
+	var coded *codedError
+	if err = cannotOpen(err); errors.As(err, &coded) {
+		return err
+	}
+	return &codedError{exitUsage, fmt.Errorf("%w; take fewer channels (--nchannels), smaller FIFOs (--buffsize), or fewer ranks on each GPU", err)}
 }
 
 func (v *validator) close() error {
