@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "53dcee0a8caa572f5ea8c535ca3605130d59b319ecd687cb8d356e976088a776"
+const SourceSHA256 = "89502d73288001b179cd447673bcde3e17eaaffeb858655e401deb3a7ed0e06f"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

@@ -107,7 +107,7 @@ DEVICE u8 *wireAt(const Call &k, u32 to, u32 from, u64 slice) {
   return k.l.regions[to] + k.l.wiresOffset + set * k.l.wireBytes + slice * kSliceWire;
 }
 
-// sliceOf is the warp's place among all warps of the rank, and their number.
+// Warp is a warp's place among all warps of the rank, and their number.
 struct Warp {
   Lane lane;
   u64 first, stride;
