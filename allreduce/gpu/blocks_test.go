@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/plan"
@@ -15,10 +16,66 @@ import (
 	"github.com/ringtopo/ringtopo/cuda/cudafake"
 )
 
-// ran is an executor on a fake machine that has just run a plan.
-func ran(t *testing.T, gpus int, o Options, p *allreduce.Plan, l *allreduce.Layout) *Executor {
+// recording has the rings of a machine record themselves as kernels do, but for
+// blocks of channels that stand still.
+func recording(m *machine, still func(channel int) bool) {
+	m.OnLaunch = func(l cudafake.Launch) cuda.Result {
+		if !strings.HasPrefix(l.Kernel, "ring") {
+			return 0
+		}
+		k := **(**launchWire)(l.Params)
+		channels := (&allreduce.Plan{Mask: k.mask}).Channels()
+		for b := 0; b < l.Grid; b += int(k.spread) {
+			place := b / int(k.spread)
+			channel := channels[place%len(channels)]
+			if k.trace == 0 || still != nil && still(channel) {
+				continue
+			}
+			slot := place/len(channels)*int(k.nChannels) + channel
+			mine := m.Peek(cuda.Ptr(k.channels)+cuda.Ptr(slot*128), 128)
+			rank := (*channelWire)(unsafe.Pointer(&mine[0])).rank
+			m.Poke(cuda.Ptr(k.reports)+cuda.Ptr(int64(slot)*reportBytes), bytesOf(&reportWire{ran: 1, rank: rank, channel: uint32(channel),
+				block: uint32(b), grid: uint32(l.Grid), threads: uint32(l.Block), sm: 17, took: 1234}))
+		}
+		return 0
+	}
+}
+
+// onChannels plans one message on some channels of a layout of four ranks.
+func onChannels(t *testing.T, l *allreduce.Layout, algo allreduce.Algo, channels ...int) *allreduce.Plan {
 	t.Helper()
-	_, drv := newMachine(t, gpus)
+	s := plan.DefaultSettings()
+	s.BuffSize = l.BuffSize
+	pl, err := plan.New(plan.Nominal(l), s, plan.OnChannels(channels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	simple := allreduce.Simple
+	launches, err := pl.Plan([]plan.Task{{Count: 1 << 20, DType: allreduce.Float32}}, plan.Force{Algo: &algo, Proto: &simple})
+	if err != nil {
+		t.Fatal(err)
+	}
+	launches[0].Plan.Layout = l
+	return launches[0].Plan
+}
+
+// argsOf gives the buffers of a plan, and closes them with the test.
+func argsOf(t *testing.T, ex *Executor, p *allreduce.Plan) []allreduce.Args {
+	t.Helper()
+	trial, err := verify.NewTrial(ex, p, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := trial.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return trial.Args()
+}
+
+func opened(t *testing.T, drv *cuda.Driver, l *allreduce.Layout, o Options) *Executor {
+	t.Helper()
 	o.Driver = drv
 	ex, err := New(l, o)
 	if err != nil {
@@ -29,72 +86,134 @@ func ran(t *testing.T, gpus int, o Options, p *allreduce.Plan, l *allreduce.Layo
 			t.Error(err)
 		}
 	})
-	trial, err := verify.NewTrial(ex, p, verify.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := trial.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
 	return ex
 }
 
-// leave writes a block's report, as kernels do.
-func leave(t *testing.T, d *device, slot int, r reportWire) {
-	t.Helper()
-	at := d.reports + cuda.Ptr(slot*len(bytesOf(&r)))
-	if err := d.Do(func() error { return d.Upload(at, bytesOf(&r)) }); err != nil {
-		t.Fatal(err)
+// whoRan lists rank and channel of blocks.
+func whoRan(blocks []allreduce.Block) (list [][2]int) {
+	for _, b := range blocks {
+		list = append(list, [2]int{b.Rank, b.Channel})
+	}
+	return list
+}
+
+// pairs are all ranks with these channels.
+func pairs(channels ...int) (list [][2]int) {
+	for rank := range 4 {
+		for _, c := range channels {
+			list = append(list, [2]int{rank, c})
+		}
+	}
+	return list
+}
+
+// Blocks tells of the last run alone, whatever ran before on the same executor:
+// more channels, others, or a block that stands still this time.
+func TestBlocksAreOfTheLastRun(t *testing.T) {
+	for _, gpus := range []int{1, 2, 4} {
+		m, drv := newMachine(t, gpus)
+		l, still := fourRanks(3), -1
+		recording(m, func(channel int) bool { return channel == still })
+		ex := opened(t, drv, l, Options{})
+		if list := ex.Blocks(); len(list) != 0 {
+			t.Errorf("%d GPUs: before any run %+v", gpus, list)
+		}
+		all, some := onChannels(t, l, allreduce.Ring, 0, 1, 2), onChannels(t, l, allreduce.Ring, 1)
+		direct := onChannels(t, l, allreduce.TwoShot, 0)
+		for i, c := range []struct {
+			p     *allreduce.Plan
+			still int
+			want  [][2]int
+		}{
+			{all, -1, pairs(0, 1, 2)}, {some, -1, pairs(1)}, {all, 1, pairs(0, 2)}, {all, 1, pairs(0, 2)},
+			{direct, -1, nil}, {some, 1, nil}, {some, -1, pairs(1)},
+		} {
+			still = c.still
+			if _, err := ex.Run(context.Background(), c.p, argsOf(t, ex, c.p)); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // asking changes nothing
+				if got := whoRan(ex.Blocks()); !slices.Equal(got, c.want) {
+					t.Errorf("%d GPUs, run %d: ranks and channels %v, want %v", gpus, i, got, c.want)
+				}
+			}
+		}
 	}
 }
 
-// What blocks leave behind is told of those that ran, on channels of the last
-// run, and nothing else.
+// What blocks tell of themselves comes to the caller.
 func TestBlocks(t *testing.T) {
-	l, p := plans(t, fourRanks(2), plan.Task{Count: 1 << 20, DType: allreduce.Float32})
-	if p.Mask != 0b11 {
-		t.Fatalf("channels %b", p.Mask)
+	m, drv := newMachine(t, 2)
+	recording(m, nil)
+	l := fourRanks(3)
+	ex, p := opened(t, drv, l, Options{}), onChannels(t, l, allreduce.Ring, 0, 2)
+	if _, err := ex.Run(context.Background(), p, argsOf(t, ex, p)); err != nil {
+		t.Fatal(err)
 	}
-	ex := ran(t, 1, Options{}, p, l)
-	if list := ex.Blocks(); len(list) != 0 {
-		t.Errorf("no block left anything, got %+v", list)
+	list := ex.Blocks()
+	if len(list) != 8 {
+		t.Fatalf("%d blocks, want 8", len(list))
 	}
-	d := ex.devices[0]
-	leave(t, d, 0, reportWire{ran: 1, rank: 0, channel: 0, block: 0, grid: 8, threads: 96, sm: 17, took: 1234})
-	leave(t, d, 1, reportWire{rank: 0, channel: 1, block: 1, grid: 8, threads: 96}) // did not run
-	leave(t, d, 7, reportWire{ran: 1, rank: 3, channel: 1, block: 7, grid: 8, threads: 96})
-	want := []allreduce.Block{
-		{Rank: 0, Channel: 0, Index: 0, Grid: 8, Threads: 96, SM: 17, Took: 1234 * time.Nanosecond},
-		{Rank: 3, Channel: 1, Index: 7, Grid: 8, Threads: 96},
+	for i, b := range list { // two ranks on each GPU
+		want := allreduce.Block{Rank: i / 2, Channel: i % 2 * 2, Index: i % 4, Grid: 4, Threads: p.Threads, SM: 17, Took: 1234 * time.Nanosecond}
+		if b != want {
+			t.Errorf("got %+v, want %+v", b, want)
+		}
 	}
-	if list := ex.Blocks(); !slices.Equal(list, want) {
-		t.Errorf("got %+v, want %+v", list, want)
+}
+
+// A replay records nothing: after it there is nothing to tell, and neither a
+// capture nor a run that was refused takes away what the last run has told.
+func TestBlocksOfReplays(t *testing.T) {
+	m, drv := newMachine(t, 2)
+	recording(m, nil)
+	l := fourRanks(3)
+	ex, few, all := opened(t, drv, l, Options{}), onChannels(t, l, allreduce.Ring, 1), onChannels(t, l, allreduce.Ring, 0, 1, 2)
+	args := argsOf(t, ex, all)
+	if _, err := ex.Run(context.Background(), few, argsOf(t, ex, few)); err != nil {
+		t.Fatal(err)
 	}
-	d.launches[0].ring.mask = 0b01 // as if the last run had used the first channel alone
-	if list := ex.Blocks(); !slices.Equal(list, want[:1]) {
-		t.Errorf("got %+v, want the first alone: the other is an earlier run's", list)
+	wrong := *all
+	wrong.Threads = 31
+	if _, err := ex.Run(context.Background(), &wrong, args); err == nil {
+		t.Error("ran with 31 threads")
+	}
+	replay, err := ex.Capture(all, args, 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer replay.Close()
+	if got := whoRan(ex.Blocks()); !slices.Equal(got, pairs(1)) {
+		t.Errorf("after a capture: %v, want what ran: %v", got, pairs(1))
+	}
+	fills := m.Count("MemsetD8Async")
+	if _, err := replay.Run(context.Background(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if n := m.Count("MemsetD8Async") - fills; n != 0 {
+		t.Errorf("a replay clears memory %d times", n)
+	}
+	if got := ex.Blocks(); len(got) != 0 {
+		t.Errorf("after a replay: %+v", got)
 	}
 }
 
 // Where idle blocks stand between those that work, blocks are counted among
 // these.
 func TestBlocksOfASpreadLaunch(t *testing.T) {
-	l, p := plans(t, fourRanks(2), plan.Task{Count: 1 << 20, DType: allreduce.Float32})
-	ex := ran(t, 4, Options{Spread: 3}, p, l)
-	for rank, d := range ex.devices {
-		if grid := d.launches[0].grid.Blocks; grid != 6 {
-			t.Errorf("rank %d: %d blocks were launched, want 6", rank, grid)
-		}
-		for c := range uint32(2) {
-			leave(t, d, int(c), reportWire{ran: 1, rank: uint32(rank), channel: c, block: 3 * c, grid: 6, threads: 64})
-		}
+	m, drv := newMachine(t, 4)
+	recording(m, nil)
+	l := fourRanks(2)
+	ex, p := opened(t, drv, l, Options{Spread: 3}), onChannels(t, l, allreduce.Ring, 0, 1)
+	if _, err := ex.Run(context.Background(), p, argsOf(t, ex, p)); err != nil {
+		t.Fatal(err)
 	}
 	list := ex.Blocks()
 	if len(list) != 8 {
 		t.Fatalf("%d blocks, want 8", len(list))
 	}
 	for i, b := range list {
-		if want := (allreduce.Block{Rank: i / 2, Channel: i % 2, Index: i % 2, Grid: 2, Threads: 64}); b != want {
+		if want := (allreduce.Block{Rank: i / 2, Channel: i % 2, Index: i % 2, Grid: 2, Threads: p.Threads, SM: 17, Took: 1234}); b != want {
 			t.Errorf("got %+v, want %+v", b, want)
 		}
 	}

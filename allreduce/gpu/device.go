@@ -23,10 +23,11 @@ type device struct {
 	functions   map[kernel]*cuda.Function
 	arenas      []cuda.Ptr // by place in ranks
 	channels    cuda.Ptr   // [rank][channel] channelWire
-	reports     cuda.Ptr   // the same shape, reportWire; the direct algorithms' by block
+	reports     cuda.Ptr   // reportWire
 	tables      cuda.Ptr   // works beyond the first, and parts
 	direct      directMemory
 	launches    []dispatch // of the run at hand
+	traced      bool       // its rings' blocks record what they do
 	owned       []cuda.Ptr
 }
 
@@ -67,7 +68,7 @@ func (d *device) set(l *allreduce.Layout) (err error) {
 	if d.channels, err = d.zeroed(n * int64(unsafe.Sizeof(channelWire{}))); err != nil {
 		return err
 	}
-	if d.reports, err = d.zeroed(max(n, maxLocalRanks*maxDirectBlocks) * int64(unsafe.Sizeof(reportWire{}))); err != nil {
+	if d.reports, err = d.zeroed((n + directReports) * reportBytes); err != nil {
 		return err
 	}
 	if d.tables, err = d.zeroed(tableBytes); err != nil {

@@ -114,17 +114,17 @@ func (e *Executor) prepareDirect(d *device, w *allreduce.Work, a *allreduce.Args
 		if err := d.fits(f, g, len(d.ranks)); err != nil {
 			return nil, err
 		}
-		list = append(list, dispatch{algo: w.Algo, function: f, grid: g, direct: l, launchDirect: k.launch})
+		list = append(list, dispatch{algo: w.Algo, proto: w.Proto, function: f, grid: g, direct: l, launchDirect: k.launch})
 	}
 	return list, nil
 }
 
 func (e *Executor) bindDirect(d *device, w *allreduce.Work, a *allreduce.Args, first, count int64) (*directWire, error) {
 	shape := directShapeOf(int64(e.layout.NRanks), d.direct.room)
-	l := &directWire{reports: uint64(d.reports), abort: e.control.abortPtr(), timeoutNs: uint64(e.opts.Limit.Nanoseconds()),
+	l := &directWire{reports: e.directReport(d), abort: e.control.abortPtr(), timeoutNs: uint64(e.opts.Limit.Nanoseconds()),
 		count: uint64(count), lineCapacity: lineCapacity, scratchBytes: uint64(d.direct.room.scratch), wireBytes: uint64(d.direct.room.wires),
 		flagsOffset: uint64(shape.flags), doneOffset: uint64(shape.done), scratchOffset: uint64(shape.scratch), wiresOffset: uint64(shape.wires),
-		nRanks: uint32(e.layout.NRanks), nLocal: uint32(len(d.ranks)), trace: 1}
+		nRanks: uint32(e.layout.NRanks), nLocal: uint32(len(d.ranks))}
 	l.reduction, l.scale, l.divide, l.scalar = recipe(w.DType, w.Op, e.layout.NRanks)
 	copy(l.regions[:], d.direct.regions)
 	off := uint64(first) * uint64(w.DType.Size())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ func (e *Executor) execute(ctx context.Context) (time.Duration, error) {
 	errs := make([]error, len(e.devices))
 	times := make([]time.Duration, len(e.devices))
 	for i, d := range e.devices {
+		d.traced = slices.ContainsFunc(d.launches, func(l dispatch) bool { return l.ring != nil })
 		ready.Add(1)
 		done.Go(func() {
 			errs[i] = d.Do(func() error {
@@ -38,7 +40,7 @@ func (e *Executor) execute(ctx context.Context) (time.Duration, error) {
 				}
 				ready.Done()
 				if err == nil {
-					times[i], err = e.await(d)
+					times[i], err = e.await(d, len(d.launches))
 				}
 				return err
 			})
@@ -71,8 +73,14 @@ func (e *Executor) openGate(ready *sync.WaitGroup) {
 	e.control.gate().Store(e.control.epoch)
 }
 
-// enqueue puts a run into the device's queue, behind the gate.
+// enqueue puts a run into the device's queue, behind the gate. Blocks of rings
+// find their reports empty, so that those that do not run leave none.
 func (e *Executor) enqueue(d *device) error {
+	if d.traced {
+		if err := d.stream.Fill(d.reports, 0, e.ringReports(d)*reportBytes); err != nil {
+			return err
+		}
+	}
 	if len(e.devices) > 1 {
 		if _, err := d.stream.WaitValue(e.control.gatePtr(), e.control.epoch); err != nil {
 			return err
@@ -89,10 +97,10 @@ func (e *Executor) enqueue(d *device) error {
 	return d.stop.Record(d.stream)
 }
 
-// await polls for the end of the device's queue. Kernels give up by themselves;
+// await polls for the end of so many launches. Kernels give up by themselves;
 // should one not, the abort word is tried, and then the GPU is given up.
-func (e *Executor) await(d *device) (time.Duration, error) {
-	begin, limit := time.Now(), e.limit(len(d.launches))
+func (e *Executor) await(d *device, launches int) (time.Duration, error) {
+	begin, limit := time.Now(), e.limit(launches)
 	told := false
 	for polls := 0; ; polls++ {
 		reached, err := d.stop.Reached()
@@ -138,68 +146,4 @@ func (e *Executor) outcome(ctx context.Context, err error) error {
 		return errors.New("the run was aborted, and no block says why")
 	}
 	return &allreduce.StuckError{Stalls: stalls, After: e.opts.Limit}
-}
-
-// reports reads what the blocks of a device left behind.
-func (d *device) readReports(n int) ([]reportWire, error) {
-	list := make([]reportWire, n)
-	return list, d.Do(func() error { return d.Download(bytesOfAll(list), d.reports) })
-}
-
-// stalls lists the waits that did not end.
-func (e *Executor) stalls() ([]allreduce.Stall, error) {
-	var list []allreduce.Stall
-	for _, d := range e.devices {
-		reports, err := d.readReports(e.reportSlots(d))
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range reports {
-			if r.stuck == 0 {
-				continue
-			}
-			s := allreduce.Stall{Rank: int(r.rank), Channel: int(r.channel), Peer: int(r.peer), For: allreduce.Wait(r.stuck - 1),
-				Algo: allreduce.Ring, Proto: allreduce.Proto(r.protocol), Want: r.want, Seen: r.seen, Base: r.base}
-			if n := len(d.launches); n > 0 && d.launches[n-1].direct != nil {
-				s.Algo = d.launches[n-1].algo
-			}
-			list = append(list, s)
-		}
-	}
-	return list, nil
-}
-
-// reportSlots is how many reports the last run of a device may have written.
-func (e *Executor) reportSlots(d *device) int {
-	n := len(d.ranks) * e.layout.Channels()
-	for _, l := range d.launches {
-		n = max(n, l.grid.Blocks)
-	}
-	return n
-}
-
-// Blocks says what each block of a ring in the last run recorded of itself. Where
-// a launch was spread, blocks are counted among those that work.
-func (e *Executor) Blocks() []allreduce.Block {
-	var list []allreduce.Block
-	for _, d := range e.devices {
-		reports, err := d.readReports(len(d.ranks) * e.layout.Channels())
-		if err != nil {
-			return nil
-		}
-		mask, spread := uint64(0), 1
-		for _, l := range d.launches {
-			if l.ring != nil {
-				mask |= l.ring.mask
-				spread = int(l.ring.spread)
-			}
-		}
-		for slot, r := range reports { // others are what earlier runs have left
-			if channel := slot % e.layout.Channels(); mask>>channel&1 != 0 && r.ran != 0 {
-				list = append(list, allreduce.Block{Rank: int(r.rank), Index: int(r.block) / spread, Grid: int(r.grid) / spread,
-					Threads: int(r.threads), Channel: int(r.channel), SM: int(r.sm), Took: time.Duration(r.took)})
-			}
-		}
-	}
-	return list
 }

@@ -12,6 +12,7 @@ import (
 // dispatch is one kernel launch of a run on one device.
 type dispatch struct {
 	algo     allreduce.Algo
+	proto    allreduce.Proto
 	function *cuda.Function
 	grid     cuda.Grid
 	// One of the two, with the launch function of its kernel.
@@ -36,6 +37,23 @@ var ringKernels = [allreduce.NumProtos]struct {
 
 // prepare turns a plan into the launches of every device.
 func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
+	if err := e.provide(p, args); err != nil {
+		return err
+	}
+	for _, d := range e.devices {
+		err := d.Do(func() (err error) {
+			d.launches, err = e.prepareDevice(d, d.launches[:0], d.tables, p, args)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// provide checks a plan, and has all that its launches need.
+func (e *Executor) provide(p *allreduce.Plan, args []allreduce.Args) error {
 	if p.Layout != e.layout {
 		return errors.New("the plan is for another layout than the executor")
 	}
@@ -56,19 +74,7 @@ func (e *Executor) prepare(p *allreduce.Plan, args []allreduce.Args) error {
 			return fmt.Errorf("work %d: %w", i, err)
 		}
 	}
-	if err := e.provideDirect(p); err != nil {
-		return err
-	}
-	for _, d := range e.devices {
-		err := d.Do(func() (err error) {
-			d.launches, err = e.prepareDevice(d, d.launches[:0], d.tables, p, args)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.provideDirect(p)
 }
 
 // prepareDevice makes one launch for each stretch of works of one type and
@@ -116,10 +122,8 @@ func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Ar
 	if err := d.fits(f, grid, len(d.ranks)); err != nil {
 		return dispatch{}, err
 	}
-	if l.spread = 1; !grid.Cooperative && e.opts.Spread > 1 {
-		l.spread = uint32(e.opts.Spread)
-		grid.Blocks *= e.opts.Spread
-	}
+	l.spread = uint32(e.spreadOf(d))
+	grid.Blocks *= e.spreadOf(d)
 	var more []workWire
 	for i := from; i < to; i++ {
 		w, err := e.bind(d, &p.Works[i], &args[i], t)
@@ -133,7 +137,15 @@ func (e *Executor) prepareRing(d *device, p *allreduce.Plan, args []allreduce.Ar
 		}
 	}
 	l.works = t.add(bytesOfAll(more))
-	return dispatch{algo: allreduce.Ring, function: f, grid: grid, ring: l, launchRing: ringKernels[p.Works[from].Proto].launch}, nil
+	return dispatch{algo: allreduce.Ring, proto: p.Works[from].Proto, function: f, grid: grid, ring: l, launchRing: ringKernels[p.Works[from].Proto].launch}, nil
+}
+
+// spreadOf is how many blocks a ring is launched with for each that works.
+func (e *Executor) spreadOf(d *device) int {
+	if len(d.ranks) > 1 { // all must have a place at once
+		return 1
+	}
+	return max(1, e.opts.Spread)
 }
 
 // bind gives a work its buffers.

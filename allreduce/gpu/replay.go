@@ -33,13 +33,15 @@ type replayPart struct {
 // Capture prepares a plan to be run times times per replay. With graph the
 // launches of one replay are recorded as one graph. Blocks record nothing.
 func (e *Executor) Capture(p *allreduce.Plan, args []allreduce.Args, times int, graph bool) (*Replay, error) {
-	if e.closed {
+	switch {
+	case e.closed:
 		return nil, errClosed
-	}
-	if e.broken != nil {
+	case e.broken != nil:
 		return nil, e.broken
+	case times < 1:
+		return nil, fmt.Errorf("GPU executor: capture a plan %d times: want at least 1", times)
 	}
-	if err := e.prepare(p, args); err != nil {
+	if err := e.provide(p, args); err != nil {
 		return nil, fmt.Errorf("GPU executor: %w", err)
 	}
 	r := &Replay{e: e, times: times}
@@ -64,8 +66,6 @@ func (e *Executor) capture(r *replayPart, p *allreduce.Plan, args []allreduce.Ar
 	for _, l := range r.launches {
 		if l.ring != nil {
 			l.ring.trace = 0
-		} else {
-			l.direct.trace = 0
 		}
 	}
 	if !graph {
@@ -95,8 +95,15 @@ type Pace struct {
 // Run replays n times, from a common start.
 func (r *Replay) Run(ctx context.Context, n int) (Pace, error) {
 	e := r.e
-	if e.broken != nil {
+	switch {
+	case e.closed:
+		return Pace{}, errClosed
+	case len(r.parts) == 0:
+		return Pace{}, errors.New("the replay is closed")
+	case e.broken != nil:
 		return Pace{}, e.broken
+	case n < 1:
+		return Pace{}, fmt.Errorf("replay %d times: want at least 1", n)
 	}
 	e.control.epoch++
 	e.control.abort().Store(0)
@@ -109,9 +116,11 @@ func (r *Replay) Run(ctx context.Context, n int) (Pace, error) {
 	errs := make([]error, len(r.parts))
 	paces := make([]Pace, len(r.parts))
 	for i := range r.parts {
+		part := &r.parts[i]
+		part.traced = false
+		part.device.launches = append(part.device.launches[:0], part.launches...) // whose stalls they would be
 		ready.Add(1)
 		done.Go(func() {
-			part := &r.parts[i]
 			errs[i] = part.Do(func() error { return r.runPart(part, n, &paces[i], &ready) })
 		})
 	}
@@ -145,7 +154,7 @@ func (r *Replay) runPart(part *replayPart, n int, pace *Pace, ready *sync.WaitGr
 		return err
 	}
 	open()
-	pace.Device, err = r.e.await(part.device)
+	pace.Device, err = r.e.await(part.device, n*r.times*len(part.launches))
 	return err
 }
 

@@ -156,5 +156,8 @@ func write(p *byte, n int32, s string) {
 
 func busID(dev int32) string { return fmt.Sprintf("0000:%02X:00.0", dev+1) }
 
+// Peek reads fake memory from inside OnLaunch, as a kernel would; Poke writes it.
+func (d *Driver) Peek(p cuda.Ptr, n int) []byte { return d.at(uintptr(p), n) }
+
 // Poke writes fake memory from inside OnLaunch, as a kernel would.
 func (d *Driver) Poke(p cuda.Ptr, b []byte) { copy(d.at(uintptr(p), len(b)), b) }
