@@ -4,10 +4,15 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"time"
 )
 
-// ErrClosed is what a closed context answers.
-var ErrClosed = errors.New("cuda: the context is closed")
+var (
+	// ErrClosed is what a closed context answers.
+	ErrClosed = errors.New("cuda: the context is closed")
+	// ErrBusy is what DoWithin answers when its time is over.
+	ErrBusy = errors.New("cuda: the context's thread does not come back from the driver")
+)
 
 // Context is a device's primary context with a thread of its own.
 type Context struct {
@@ -69,6 +74,27 @@ func (c *Context) Do(f func() error) error {
 		return <-result
 	case <-c.done:
 		return ErrClosed
+	}
+}
+
+// DoWithin is Do that waits no longer than limit for the thread. Then the error is
+// ErrBusy, and f may still run, or never: what it uses must not be used any more.
+func (c *Context) DoWithin(limit time.Duration, f func() error) error {
+	result := make(chan error, 1)
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case c.calls <- func() { result <- f() }:
+	case <-c.done:
+		return ErrClosed
+	case <-late.C:
+		return ErrBusy
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-late.C:
+		return ErrBusy
 	}
 }
 

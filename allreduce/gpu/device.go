@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -28,6 +29,7 @@ type device struct {
 	direct      directMemory
 	launches    []dispatch // of the run at hand
 	traced      bool       // its rings' blocks record what they do
+	hung        atomic.Pointer[HungError]
 	owned       []cuda.Ptr
 }
 

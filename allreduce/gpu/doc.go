@@ -7,5 +7,7 @@
 // reach its neighbour, the connection lies in pinned host memory.
 //
 // Every wait in a kernel ends after a time limit, so that a run that is stuck
-// ends as an *allreduce.StuckError and leaves the GPU free.
+// ends as an *allreduce.StuckError and leaves the GPU free. A GPU that does not
+// answer even then is given up: a *HungError names it, nobody waits for it, and
+// what it may still write to is not freed.
 package gpu

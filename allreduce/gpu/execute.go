@@ -3,7 +3,6 @@ package gpu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -33,7 +32,7 @@ func (e *Executor) execute(ctx context.Context) (time.Duration, error) {
 		d.traced = slices.ContainsFunc(d.launches, func(l dispatch) bool { return l.ring != nil })
 		ready.Add(1)
 		done.Go(func() {
-			errs[i] = d.Do(func() error {
+			errs[i] = d.within(e.limit(len(d.launches))+2*e.grace, func() error {
 				err := e.enqueue(d)
 				if err != nil {
 					e.control.abort().Store(1) // the others would wait for this one
@@ -111,8 +110,8 @@ func (e *Executor) await(d *device, launches int) (time.Duration, error) {
 			return d.stop.Since(d.start)
 		}
 		switch waited := time.Since(begin); {
-		case waited > limit+5*time.Second:
-			return 0, fmt.Errorf("GPU %d does not answer after %v", d.Device.Ordinal, waited.Round(time.Second))
+		case waited > limit+e.grace:
+			return 0, d.giveUp(waited)
 		case waited > limit && !told:
 			e.control.abort().Store(1)
 			told = true

@@ -26,6 +26,7 @@ type Executor struct {
 	staging *cuda.HostMemory
 	buffers map[*buffer]struct{}
 	lifts   *lifts
+	grace   time.Duration // how much longer the host waits than kernels do
 	notes   []string
 	group   *group // nil: one process
 	broken  error
@@ -67,7 +68,7 @@ func prepared(l *allreduce.Layout, o Options, drv *cuda.Driver) *Executor {
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit
 	}
-	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks)}
+	e := &Executor{layout: l, opts: o, driver: drv, buffers: map[*buffer]struct{}{}, lifts: newLifts(), grace: grace, seats: make([]seat, l.NRanks)}
 	for r := range l.NRanks {
 		e.local = append(e.local, r)
 	}
@@ -233,12 +234,21 @@ func (e *Executor) breakDown(err error) error {
 }
 
 // Close ends all threads and frees all memory, buffers too. A second call does
-// nothing.
+// nothing. Where GPUs do not answer the error has a *HungError for each, and all
+// that the executor has stays: a kernel that does not end may still write there.
 func (e *Executor) Close() error {
 	if e.closed {
 		return nil
 	}
 	e.closed = true
+	err := inTime(e.devices, e.grace, e.free)
+	if e.group != nil && hung(e.devices) != nil {
+		e.group.bye()
+	}
+	return err
+}
+
+func (e *Executor) free() error {
 	var errs []error
 	for b := range e.buffers {
 		errs = append(errs, b.Free())
@@ -274,5 +284,5 @@ func (e *Executor) release() error {
 
 // limit is how long the host waits for kernels that give up by themselves.
 func (e *Executor) limit(launches int) time.Duration {
-	return e.opts.Limit*time.Duration(launches+1) + 5*time.Second
+	return e.opts.Limit*time.Duration(launches+1) + e.grace
 }

@@ -58,7 +58,7 @@ func Join(l *allreduce.Layout, o Options, job Job, rank int) (*Executor, error) 
 	if len(o.Devices) > 0 && len(o.Devices) != l.NRanks {
 		return nil, fmt.Errorf("%d GPUs named for %d ranks", len(o.Devices), l.NRanks)
 	}
-	e := &Executor{layout: l, opts: o, buffers: map[*buffer]struct{}{}, lifts: newLifts(), seats: make([]seat, l.NRanks), local: []int{rank}}
+	e := &Executor{layout: l, opts: o, buffers: map[*buffer]struct{}{}, lifts: newLifts(), grace: grace, seats: make([]seat, l.NRanks), local: []int{rank}}
 	if e.opts.Limit <= 0 {
 		e.opts.Limit = DefaultLimit
 	}
@@ -335,11 +335,16 @@ func (g *group) leave(d *device) error {
 		g.imports = nil
 		return errors.Join(errs...)
 	})
+	g.bye()
+	return err
+}
+
+// bye lets the others go on that have come as far.
+func (g *group) bye() {
 	if !g.met {
-		return err
+		return
 	}
 	ctx, cancel := context.WithTimeout(g.job.Context(), 5*time.Second)
 	defer cancel()
 	_, _ = g.job.Exchange(ctx, nil)
-	return err
 }

@@ -87,14 +87,18 @@ func (p *Peers) allocate(d *device) error {
 	return d.finish(proofLimit)
 }
 
-// Close frees everything.
+// Close frees everything, if all GPUs answer; else the error has a *HungError for
+// each that does not.
 func (p *Peers) Close() error {
-	var errs []error
-	for _, d := range p.devices {
-		errs = append(errs, d.close())
-	}
+	devices := p.devices
 	p.devices = nil
-	return errors.Join(errs...)
+	return inTime(devices, grace, func() error {
+		var errs []error
+		for _, d := range devices {
+			errs = append(errs, d.close())
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // Matrix has a row for each GPU that sends and a column for each that receives.

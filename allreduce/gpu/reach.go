@@ -159,7 +159,7 @@ func (d *device) finish(limit time.Duration) error {
 			return err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("GPU %d does not answer after %v", d.Device.Ordinal, limit)
+			return d.giveUp(limit)
 		}
 		time.Sleep(20 * time.Microsecond)
 	}

@@ -121,7 +121,8 @@ func (r *Replay) Run(ctx context.Context, n int) (Pace, error) {
 		part.device.launches = append(part.device.launches[:0], part.launches...) // whose stalls they would be
 		ready.Add(1)
 		done.Go(func() {
-			errs[i] = part.Do(func() error { return r.runPart(part, n, &paces[i], &ready) })
+			limit := e.limit(n*r.times*len(part.launches)) + 2*e.grace
+			errs[i] = part.within(limit, func() error { return r.runPart(part, n, &paces[i], &ready) })
 		})
 	}
 	e.openGate(&ready)
@@ -186,9 +187,12 @@ func (r *Replay) queue(part *replayPart, n int, pace *Pace, open func()) error {
 	return part.stop.Record(part.stream)
 }
 
-// Close frees what the replay holds.
+// Close frees what the replay holds, as far as all GPUs answer.
 func (r *Replay) Close() error {
 	var errs []error
+	if hung(r.e.devices) != nil {
+		r.parts = nil // the executor's Close says so
+	}
 	for i := range r.parts {
 		part := &r.parts[i]
 		errs = append(errs, part.Do(func() error {
