@@ -23,6 +23,7 @@ type Context struct {
 	once   sync.Once
 	quit   chan struct{}
 	done   chan struct{}
+	left   error // how giving it back went, when done
 }
 
 // Open retains the device's primary context and starts its thread.
@@ -63,7 +64,7 @@ func (c *Context) serve(started chan<- error) {
 		}
 	}
 	api.CtxSetCurrent(0)
-	api.PrimaryRelease(c.Device.handle)
+	c.left = c.drv.check("cuDevicePrimaryCtxRelease", api.PrimaryRelease(c.Device.handle), "GPU %d", c.Device.Ordinal)
 }
 
 // Do runs f on the context's thread and returns its error.
@@ -103,7 +104,7 @@ func (c *Context) DoWithin(limit time.Duration, f func() error) error {
 func (c *Context) Close() error {
 	c.once.Do(func() { close(c.quit) })
 	<-c.done
-	return nil
+	return c.left
 }
 
 // Synchronize waits until the device has nothing left to do.

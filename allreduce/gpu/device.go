@@ -94,6 +94,16 @@ func (d *device) Alloc(n int64) (cuda.Ptr, error) {
 	return p, fmt.Errorf("%w: %w: GPU %d has %d of %d MiB left", err, syscall.ENOMEM, d.Device.Ordinal, free/mib, total/mib)
 }
 
+// AllocHost takes pinned memory of the host. Where there is no more the error
+// wraps syscall.ENOMEM.
+func (d *device) AllocHost(n int64) (*cuda.HostMemory, error) {
+	m, err := d.Context.AllocHost(n)
+	if cuda.HasCode(err, cuda.OutOfMemory) {
+		err = fmt.Errorf("%w: %w", err, syscall.ENOMEM)
+	}
+	return m, err
+}
+
 // zeroed allocates memory that lasts as long as the device.
 func (d *device) zeroed(n int64) (cuda.Ptr, error) {
 	p, err := d.Alloc(n)

@@ -270,11 +270,7 @@ func (e *Executor) release() error {
 	}
 	first := e.devices[0]
 	return first.Do(func() error {
-		var errs []error
-		for _, d := range e.devices {
-			errs = append(errs, d.stream.Synchronize())
-		}
-		errs = append(errs, first.FreeHost(e.staging), e.lifts.release(first))
+		errs := []error{first.FreeHost(e.staging), e.lifts.release(first)}
 		if e.control != nil {
 			errs = append(errs, first.FreeHost(e.control.memory))
 		}

@@ -229,26 +229,24 @@ func (e *Executor) connectGroup() error {
 			head: own.head(c), tail: own.tail(c), recv: own.fifos(c),
 			prevHead: at(prev).head(c), nextTail: at(next).tail(c), send: at(next).fifos(c)}
 	}
-	if err := e.proveGroup(table); err != nil {
+	bytes := int64(min(e.layout.BuffSize[allreduce.Simple], proofBytes))
+	if err := g.agree(e.sendPatterns(table, bytes)); err != nil {
 		return err
 	}
+	failed := e.comparePatterns(table, bytes)
 	if f := e.opts.Fault; f.Kind == allreduce.SwapNeighbour && f.Rank == g.rank {
 		// The neighbour's neighbour may be out of reach: what is sent gets lost.
 		w := &table[f.Channel]
 		w.nextTail, w.send = own.tail(f.Channel), own.fifos(f.Channel)
 	}
-	return d.Do(func() error { return d.Upload(d.channels, bytesOfAll(table)) })
+	told := d.Do(func() error { return d.Upload(d.channels, bytesOfAll(table)) })
+	return g.agree(errors.Join(failed, told))
 }
 
-// proveGroup has every rank write a pattern into its next rank's FIFOs, and
-// compare what it was sent.
-func (e *Executor) proveGroup(table []channelWire) error {
+// comparePatterns looks at what the ranks before this one have written into its
+// FIFOs, and leaves them empty.
+func (e *Executor) comparePatterns(table []channelWire, bytes int64) (failed error) {
 	d := e.devices[0]
-	bytes := int64(min(e.layout.BuffSize[allreduce.Simple], proofBytes))
-	failed := e.sendPatterns(table, bytes)
-	if err := e.group.agree(failed); err != nil {
-		return err
-	}
 	for c := range table {
 		from := cuda.Ptr(table[c].recv[allreduce.Simple])
 		wrong, err := d.countWrong(from, bytes, seedOf(int(table[c].prev), c), d.tables)
@@ -260,9 +258,10 @@ func (e *Executor) proveGroup(table []channelWire) error {
 		}
 		failed = errors.Join(failed, err)
 	}
-	return e.group.agree(failed)
+	return failed
 }
 
+// sendPatterns writes a pattern into the next ranks' FIFOs.
 func (e *Executor) sendPatterns(table []channelWire, bytes int64) error {
 	d := e.devices[0]
 	for c := range table {
@@ -339,12 +338,13 @@ func (g *group) leave(d *device) error {
 	return err
 }
 
-// bye lets the others go on that have come as far.
+// bye lets the others go on that have come as far. To those that would begin a
+// run it says that there is none.
 func (g *group) bye() {
 	if !g.met {
 		return
 	}
 	ctx, cancel := context.WithTimeout(g.job.Context(), 5*time.Second)
 	defer cancel()
-	_, _ = g.job.Exchange(ctx, nil)
+	_, _ = g.job.Exchange(ctx, []byte("it has left the job"))
 }

@@ -13,7 +13,7 @@ import (
 // MeasureHop moves bytes from one rank's memory to another's by a kernel's
 // stores, as a ring does, and returns the time it took. Where one cannot write to
 // the other the error wraps errors.ErrUnsupported.
-func (e *Executor) MeasureHop(ctx context.Context, from, to int, bytes int64) (time.Duration, error) {
+func (e *Executor) MeasureHop(ctx context.Context, from, to int, bytes int64) (took time.Duration, err error) {
 	if from < 0 || to < 0 || from >= e.layout.NRanks || to >= e.layout.NRanks || bytes < 16 {
 		return 0, fmt.Errorf("measure rank %d to %d with %d bytes: no such hop", from, to, bytes)
 	}
@@ -30,14 +30,13 @@ func (e *Executor) MeasureHop(ctx context.Context, from, to int, bytes int64) (t
 	if err != nil {
 		return 0, err
 	}
-	defer src.Free()
+	defer func() { err = errors.Join(err, src.Free()) }()
 	dst, err := e.Alloc(to, bytes)
 	if err != nil {
 		return 0, err
 	}
-	defer dst.Free()
+	defer func() { err = errors.Join(err, dst.Free()) }()
 	d := e.seats[from].device
-	var took time.Duration
 	err = d.Do(func() (err error) {
 		took, err = d.transfer(src.(*buffer).ptr, dst.(*buffer).ptr, bytes)
 		return err

@@ -63,17 +63,17 @@ func hung(devices []*device) error {
 // inTime does something with devices whose queues are empty, and gives those up
 // that are not, or that keep it from ending: that is the error then.
 func inTime(devices []*device, limit time.Duration, f func() error) error {
-	settle(devices, limit)
+	settled := settle(devices, limit)
 	if err := hung(devices); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	go func() { done <- errors.Join(settled, f()) }()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(6 * limit):
-		settle(devices, limit) // tells who it is
+		_ = settle(devices, limit) // tells who it is
 		if err := hung(devices); err != nil {
 			return err
 		}
@@ -81,10 +81,9 @@ func inTime(devices []*device, limit time.Duration, f func() error) error {
 	}
 }
 
-// settle waits for all queues to be empty. What else is wrong with a GPU is left
-// to those who use it.
-func settle(devices []*device, limit time.Duration) {
-	_ = atOnce(devices, func(_ int, d *device) error {
+// settle waits for all queues to be empty.
+func settle(devices []*device, limit time.Duration) error {
+	return atOnce(devices, func(_ int, d *device) error {
 		return d.within(2*limit, func() error { return d.finish(limit) })
 	})
 }

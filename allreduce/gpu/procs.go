@@ -156,8 +156,9 @@ func (p *Procs) reason(err error) error {
 	}
 }
 
-// joined is what went wrong in all processes: what is stuck everywhere, else the
-// first failure, one that has a kind before those that only tell of it.
+// joined is what went wrong in all processes: the first failure, one that has a
+// kind before those that only tell of it. Where there is none but blocks that
+// waited too long, and might have waited for one that failed, all that are stuck.
 func joined(answers []answer) error {
 	var stuck *allreduce.StuckError
 	var first error
@@ -173,7 +174,7 @@ func joined(answers []answer) error {
 			first = err
 		}
 	}
-	if stuck != nil {
+	if first == nil && stuck != nil {
 		return stuck
 	}
 	return first

@@ -18,6 +18,7 @@ func (d *Driver) behave(api *cuda.API) {
 	d.behaveDevices(api)
 	d.behaveMemory(api)
 	d.behaveModules(api)
+	d.behaveHandles(api)
 }
 
 func (d *Driver) behaveDevices(api *cuda.API) {
@@ -82,10 +83,13 @@ func (d *Driver) behaveMemory(api *cuda.API) {
 	api.MemcpyDtoH = func(p unsafe.Pointer, q cuda.Ptr, n uint64) cuda.Result {
 		return d.copy(unsafe.Slice((*byte)(p), n), d.at(uintptr(q), int(n)))
 	}
-	api.MemsetD8Async = func(q cuda.Ptr, v uint8, n uint64, _ uintptr) cuda.Result {
+	api.MemsetD8Async = func(q cuda.Ptr, v uint8, n uint64, s uintptr) cuda.Result {
 		b := d.at(uintptr(q), int(n))
 		if b == nil {
 			return badAddress
+		}
+		if r := d.known("stream", s); r != 0 {
+			return r
 		}
 		for i := range b {
 			b[i] = v
@@ -106,6 +110,14 @@ func (d *Driver) behaveMemory(api *cuda.API) {
 		for i := range 8 {
 			*p |= cuda.Ptr(h.Bytes[i]) << (8 * i)
 		}
+		d.imports[*p]++
+		return 0
+	}
+	api.IPCCloseHandle = func(p cuda.Ptr) cuda.Result {
+		if d.imports[p] == 0 {
+			return badAddress
+		}
+		d.imports[p]--
 		return 0
 	}
 }
@@ -126,25 +138,22 @@ func (d *Driver) copy(dst, src []byte) cuda.Result {
 	return 0
 }
 
-// behaveModules numbers handles; a function's handle names its entry.
+// behaveModules has a function's handle name its entry.
 func (d *Driver) behaveModules(api *cuda.API) {
-	handle := func(p *uintptr) cuda.Result { d.next++; *p = d.next; return 0 }
-	api.PrimaryRetain = func(c *uintptr, dev int32) cuda.Result { d.contexts[dev]++; return handle(c) }
-	api.PrimaryRelease = func(dev int32) cuda.Result { d.contexts[dev]--; return 0 }
-	api.ModuleLoadDataEx = func(m *uintptr, _ *byte, _ uint32, _ *int32, _ *uintptr) cuda.Result { return handle(m) }
-	api.StreamCreate = func(s *uintptr, _ uint32) cuda.Result { return handle(s) }
-	api.StreamEndCapture = func(_ uintptr, g *uintptr) cuda.Result { return handle(g) }
-	api.GraphInstantiate = func(e *uintptr, _ uintptr, _ uint64) cuda.Result { return handle(e) }
-	api.EventCreate = func(e *uintptr, _ uint32) cuda.Result { return handle(e) }
-	api.EventElapsed = func(ms *float32, _, _ uintptr) cuda.Result { *ms = 0.01; return 0 }
-	api.ModuleFunction = func(f *uintptr, _ uintptr, name *byte) cuda.Result {
+	api.ModuleFunction = func(f *uintptr, m uintptr, name *byte) cuda.Result {
+		if r := d.known("module", m); r != 0 {
+			return r
+		}
 		d.names = append(d.names, text(name))
 		*f = uintptr(len(d.names))
 		return 0
 	}
 	api.Occupancy = func(n *int32, _ uintptr, _ int32, _ uint64) cuda.Result { *n = int32(d.PerSM); return 0 }
 	launch := func(cooperative bool) func(uintptr, uint32, uint32, uint32, uintptr, *unsafe.Pointer) cuda.Result {
-		return func(f uintptr, grid, block, _ uint32, _ uintptr, params *unsafe.Pointer) cuda.Result {
+		return func(f uintptr, grid, block, _ uint32, s uintptr, params *unsafe.Pointer) cuda.Result {
+			if r := d.known("stream", s); r != 0 {
+				return r
+			}
 			if cooperative && int(grid) > d.PerSM*d.SMs {
 				return tooLarge
 			}

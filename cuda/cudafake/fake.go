@@ -29,8 +29,15 @@ type Driver struct {
 	calls    []string
 	memory   map[uintptr][]byte
 	next     uintptr
+	handles  map[uintptr]string // what kind each is
+	imports  map[cuda.Ptr]int
 	names    []string
 	contexts map[int32]int
+
+	failIn    int // calls until one fails
+	failAmong []string
+	failWith  cuda.Result
+	failed    string
 }
 
 // Launch is a kernel launch as the fake saw it.
@@ -44,7 +51,7 @@ type Launch struct {
 // New is a machine with a number of GPUs.
 func New(gpus int) *Driver {
 	return &Driver{GPUs: gpus, SMs: 132, Major: 9, PerSM: 1, Memory: 1 << 34,
-		Fail: map[string]cuda.Result{}, memory: map[uintptr][]byte{}, contexts: map[int32]int{}}
+		Fail: map[string]cuda.Result{}, memory: map[uintptr][]byte{}, handles: map[uintptr]string{}, imports: map[cuda.Ptr]int{}, contexts: map[int32]int{}}
 }
 
 // Calls lists the calls so far, by API field.
@@ -52,6 +59,53 @@ func (d *Driver) Calls() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.calls)
+}
+
+// FailNext has the n-th call from now on answer with a code, once: of all, or of
+// those that are named by API field. One that gives something back does so all
+// the same: such calls tell of earlier errors.
+func (d *Driver) FailNext(n int, code cuda.Result, among ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failIn, d.failWith, d.failAmong, d.failed = n, code, among, ""
+}
+
+// fails counts a call, and says with what it fails.
+func (d *Driver) fails(field string) cuda.Result {
+	if len(d.failAmong) > 0 && !slices.Contains(d.failAmong, field) {
+		return 0
+	}
+	if d.failIn--; d.failIn != 0 {
+		return 0
+	}
+	d.failed = symbol(field)
+	return d.failWith
+}
+
+// Failed is the driver's name of the call that FailNext has let fail, such as
+// cuMemAlloc; empty where it has not come to that.
+func (d *Driver) Failed() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
+}
+
+// gives lists the functions that give something back.
+var gives = []string{"PrimaryRelease", "ModuleUnload", "MemFree", "MemFreeHost", "MemHostUnreg", "IPCCloseHandle", "StreamDestroy", "EventDestroy",
+	"GraphExecDestroy", "GraphDestroy"}
+
+// symbol is the driver's name of a function, without its version.
+func symbol(field string) string {
+	switch field {
+	case "Launch":
+		return "cuLaunchKernel"
+	case "LaunchCooperative":
+		return "cuLaunchCooperativeKernel"
+	}
+	f, _ := reflect.TypeFor[cuda.API]().FieldByName(field)
+	name, _, _ := strings.Cut(f.Tag.Get("cuda"), ",")
+	name, _, _ = strings.Cut(name, "_v")
+	return name
 }
 
 // Count says how often a function was called.
@@ -132,6 +186,12 @@ func (d *Driver) wrap(name string, f reflect.Value) {
 		if !text {
 			d.calls = append(d.calls, name)
 			r = d.Fail[name]
+			if planned := d.fails(name); planned != 0 {
+				r = planned
+				if inner.IsValid() && slices.Contains(gives, name) {
+					inner.Call(args)
+				}
+			}
 		}
 		if r == 0 && inner.IsValid() {
 			return inner.Call(args)
