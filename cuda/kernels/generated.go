@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "89502d73288001b179cd447673bcde3e17eaaffeb858655e401deb3a7ed0e06f"
+const SourceSHA256 = "369790bdc3468c347bfa4176bad3c8b1ec218d58d4685cd7459060c891675dad"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

@@ -54,6 +54,18 @@ func run(bin string, args ...any) (string, int) {
 	return string(out), 0
 }
 
+// Small elements share words, and are combined there.
+func TestModelOfElements(t *testing.T) {
+	for _, dtype := range []int{0, 1, 6, 9} {
+		bin := build(t, "element", dtype)
+		for seed := range seeds() {
+			if out, code := run(bin, seed); code != 0 {
+				t.Errorf("type %d, seed %d: exit %d\n%s", dtype, seed, code, out)
+			}
+		}
+	}
+}
+
 // Random rings, protocols, parts, sizes, alignments and schedules of threads;
 // two groups of works on the same connections in each run.
 func TestModelOfRing(t *testing.T) {

@@ -78,6 +78,12 @@ DEVICE Context contextOf(const DirectLaunch &l, u32 *aborted) {
   return c;
 }
 
+DEVICE Call callOf(const DirectLaunch &l, Context &c) {
+  u32 local = blockIndex() / l.blocks;
+  DirectRank me = l.local[local];
+  return {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
+}
+
 // agree follows a barrier after which all threads of the block know the epoch.
 // The last block of the rank to come here moves the rank on to it, for the next
 // call.

@@ -44,7 +44,7 @@ DEVICE Arith widen(Elem e) { return __builtin_bit_cast(float, (u32)e << 16); }
 // Round to nearest even; a NaN becomes 0x7fff, as in float16.
 DEVICE Elem narrow(Arith a) {
   u32 bits = __builtin_bit_cast(u32, a);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
+  if (a != a) return 0x7fff;
   return (Elem)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 #else
@@ -53,20 +53,29 @@ DEVICE Arith widen(Elem e) { return e; }
 DEVICE Elem narrow(Arith a) { return a; }
 #endif
 
-DEVICE Arith lesser(Arith a, Arith b) {
+// exact narrows what is an element's value already, or the one NaN of fmin and fmax.
+#if RT_TYPE == 9
+DEVICE Elem exact(Arith a) { return (Elem)(__builtin_bit_cast(u32, a) >> 16); }
+#else
+DEVICE Elem exact(Arith a) { return narrow(a); }
+#endif
+
+DEVICE Elem sum(Elem a, Elem b) { return narrow((Arith)(widen(a) + widen(b))); }
+DEVICE Elem product(Elem a, Elem b) { return narrow((Arith)(widen(a) * widen(b))); }
+DEVICE Elem lesser(Elem a, Elem b) {
 #if RT_TYPE == 8
   return __builtin_fmin(a, b);
 #elif RT_FLOATING
-  return __builtin_fminf(a, b);
+  return exact(__builtin_fminf(widen(a), widen(b)));
 #else
   return a < b ? a : b;
 #endif
 }
-DEVICE Arith greater(Arith a, Arith b) {
+DEVICE Elem greater(Elem a, Elem b) {
 #if RT_TYPE == 8
   return __builtin_fmax(a, b);
 #elif RT_FLOATING
-  return __builtin_fmaxf(a, b);
+  return exact(__builtin_fmaxf(widen(a), widen(b)));
 #else
   return a > b ? a : b;
 #endif
@@ -89,24 +98,62 @@ struct Recipe {
   u64 scalar; // bits of an element
 };
 
+// eachOf combines the elements that share a word, one by one.
+template <class F> DEVICE u32 eachOf(u32 a, u32 b, F f) {
+  constexpr u32 bits = 8 * kElemBytes, mask = (1u << bits % 32) - 1;
+  u32 r = 0;
+  UNROLL for (u32 at = 0; at < 32; at += bits) r |= ((u32)f((Elem)(a >> at), (Elem)(b >> at)) & mask) << at;
+  return r;
+}
+
+// combine puts f of each pair of elements into a. Small elements are taken out of
+// their words and put back at once: each would fill a register of its own.
+template <u32 B, int U, class F> DEVICE void combine(Vec<B> (&a)[U], const Vec<B> (&b)[U], F f) {
+  UNROLL for (int u = 0; u < U; u++) {
+    if constexpr (kElemBytes < 4)
+      UNROLL for (u32 i = 0; i < B / 4; i++) a[u].w[i] = eachOf(a[u].w[i], b[u].w[i], f);
+    else
+      UNROLL for (u32 i = 0; i < B / kElemBytes; i++) a[u].e[i] = f(a[u].e[i], b[u].e[i]);
+  }
+}
+
+#if RT_TYPE <= 1
+// Four bytes at once. Carries and borrows must not leave a byte, so its highest
+// bit is worked out apart.
+constexpr u32 kHigh = 0x80808080;
+
+DEVICE u32 sumOf4(u32 a, u32 b) { return ((a & ~kHigh) + (b & ~kHigh)) ^ ((a ^ b) & kHigh); }
+
+// atLeast4 has all bits set in the bytes of a that are at least those of b.
+DEVICE u32 atLeast4(u32 a, u32 b) {
+  if (RT_TYPE == 0) a ^= kHigh, b ^= kHigh; // as if they had no sign
+  u32 low = (a | kHigh) - (b & ~kHigh), high = ((a & ~b) | (~(a ^ b) & low)) & kHigh;
+  return (high >> 7) * 255;
+}
+
+template <u32 B, int U, class F> DEVICE void combine4(Vec<B> (&a)[U], const Vec<B> (&b)[U], F f) {
+  UNROLL for (int u = 0; u < U; u++) UNROLL for (u32 i = 0; i < B / 4; i++) a[u].w[i] = f(a[u].w[i], b[u].w[i]);
+}
+
+template <u32 B, int U> DEVICE void foldBytes(u32 reduction, Vec<B> (&a)[U], const Vec<B> (&b)[U]) {
+  if (reduction == kSum) return combine4(a, b, sumOf4);
+  u32 flip = reduction == kMin ? ~0u : 0;
+  combine4(a, b, [flip](u32 x, u32 y) {
+    u32 first = atLeast4(x, y) ^ flip;
+    return (x & first) | (y & ~first);
+  });
+}
+#endif
+
 template <u32 B, int U> DEVICE void foldAll(u32 reduction, Vec<B> (&a)[U], const Vec<B> (&b)[U]) {
-  constexpr u32 n = B / kElemBytes;
+#if RT_TYPE <= 1
+  if (reduction != kProd) return foldBytes(reduction, a, b);
+#endif
   switch (reduction) {
-  case kSum:
-    UNROLL for (int u = 0; u < U; u++) UNROLL for (u32 i = 0; i < n; i++) a[u].e[i] =
-        narrow((Arith)(widen(a[u].e[i]) + widen(b[u].e[i])));
-    break;
-  case kProd:
-    UNROLL for (int u = 0; u < U; u++) UNROLL for (u32 i = 0; i < n; i++) a[u].e[i] =
-        narrow((Arith)(widen(a[u].e[i]) * widen(b[u].e[i])));
-    break;
-  case kMin:
-    UNROLL for (int u = 0; u < U; u++) UNROLL for (u32 i = 0; i < n; i++) a[u].e[i] =
-        narrow(lesser(widen(a[u].e[i]), widen(b[u].e[i])));
-    break;
-  default:
-    UNROLL for (int u = 0; u < U; u++) UNROLL for (u32 i = 0; i < n; i++) a[u].e[i] =
-        narrow(greater(widen(a[u].e[i]), widen(b[u].e[i])));
+  case kSum: return combine(a, b, sum);
+  case kProd: return combine(a, b, product);
+  case kMin: return combine(a, b, lesser);
+  default: return combine(a, b, greater);
   }
 }
 
@@ -116,9 +163,8 @@ template <u32 B, int U> DEVICE void scaleAll(const Recipe &r, Vec<B> (&a)[U]) {
   if (!r.scale) return;
   Word s;
   s.d[0] = r.scalar;
-  Arith f = widen(s.e[0]);
-  UNROLL for (int u = 0; u < U; u++) UNROLL for (u32 i = 0; i < B / kElemBytes; i++) a[u].e[i] =
-      narrow((Arith)(widen(a[u].e[i]) * f));
+  Elem by = s.e[0];
+  combine(a, a, [by](Elem x, Elem) { return product(x, by); });
 #endif
 }
 
@@ -126,13 +172,14 @@ template <u32 B, int U> DEVICE void scaleAll(const Recipe &r, Vec<B> (&a)[U]) {
 template <u32 B, int U> DEVICE void divideAll(const Recipe &r, Vec<B> (&a)[U]) {
 #if !RT_FLOATING
   if (!r.divide) return;
-  UNROLL for (int u = 0; u < U; u++) for (u32 i = 0; i < B / kElemBytes; i++) {
-#if RT_TYPE == 0
-    a[u].e[i] = (Elem)((i32)a[u].e[i] / (i32)r.divide);
+#if RT_TYPE <= 1
+  // For 8 bits a multiplication is exact; the shift would round down, below zero too.
+  i32 factor = 65536 / (r.divide < 256 ? r.divide : 256) + 1;
+  combine(a, a, [factor](Elem x, Elem) { return (Elem)(((i32)x * factor + ((i32)x >> 31 & 65535)) >> 16); });
 #else
-    a[u].e[i] = (Elem)(a[u].e[i] / (Elem)r.divide);
+  Elem by = r.divide;
+  combine(a, a, [by](Elem x, Elem) { return (Elem)(x / by); });
 #endif
-  }
 #endif
 }
 

@@ -54,12 +54,10 @@ DEVICE void foldLine(const Call &k, u64 line, Word own) {
 KERNEL(512) oneshot(DirectLaunch l) {
   SHARED(u32, aborted);
   Context c = contextOf(l, &aborted);
-  u32 local = blockIndex() / l.blocks;
-  DirectRank me = l.local[local];
-  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
+  Call k = callOf(l, c);
   u64 lines = (l.count * kElemBytes + 7) / 8, first = k.block * c.threads + c.tid;
   u64 stride = (u64)l.blocks * c.threads;
-  bool aligned = ((u64)me.in & 7) == 0;
+  bool aligned = ((u64)k.me.in & 7) == 0;
   Word own; // of the thread's first line: it has no other where the grid is large enough
   if (first < lines) {
     own = ownLine(k, first, aligned);

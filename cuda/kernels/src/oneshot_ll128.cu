@@ -6,9 +6,7 @@
 KERNEL(512) oneshot_ll128(DirectLaunch l) {
   SHARED(u32, aborted);
   Context c = contextOf(l, &aborted);
-  u32 local = blockIndex() / l.blocks;
-  DirectRank me = l.local[local];
-  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
+  Call k = callOf(l, c);
   Warp w = warpOf(k);
   u64 slices = slicesOf(k), at = w.first;
   blockBarrier();

@@ -117,19 +117,14 @@ template <int P> DEVICE void allReduce(const Launch &l, const Job &job, Context 
   }
 }
 
-// keepSteps tells all threads of the block where a work left the connections;
-// some took no part in it. Credits were seen by one thread.
-DEVICE void keepSteps(Context &c, bool active, u32 creditThread) {
-  Channel &ch = c.s->channel;
-  if (active && c.tid == 0) {
-    ch.sendStep = c.sendStep;
-    ch.recvStep = c.recvStep;
-  }
-  if (active && c.tid == creditThread) ch.headSeen = c.headSeen;
-  blockBarrier();
-  c.sendStep = ch.sendStep;
-  c.recvStep = ch.recvStep;
-  c.headSeen = ch.headSeen;
+// passBy counts the steps of a work in which the thread takes no part, since it
+// may take part in the next.
+template <int P> DEVICE void passBy(Context &c, const Job &job, u32 n) {
+  constexpr u64 steps = P == kSimple ? kChunkSteps : 1; // of a chunk
+  u64 passed = 0;
+  for (u64 e = 0; e < job.part.count; e += n * job.part.chunk) passed += (2 * n - 2) * steps;
+  c.sendStep = (c.sendStep + steps - 1) / steps * steps + passed;
+  c.recvStep = (c.recvStep + steps - 1) / steps * steps + passed;
 }
 
 DEVICE void record(const Launch &l, Report *r, u32 channel, u32 rank) {
@@ -141,6 +136,9 @@ DEVICE void record(const Launch &l, Report *r, u32 channel, u32 rank) {
   r->sm = multiprocessor();
   r->ran = 1;
 }
+
+// The thread that waits for credits, and so knows the last one.
+template <int P> constexpr u32 kCreditThread = P == kSimple ? 1 : 0;
 
 template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
   u64 begin = l.trace ? nanoseconds() : 0;
@@ -175,15 +173,16 @@ template <int P> DEVICE void ringKernel(const Launch &l, Shared &s) {
       if (P == kSimple) simpleBegin(c);
       allReduce<P>(l, job, c, channel, got);
     }
-    keepSteps(c, job.active, P == kSimple);
+    if (job.active && tid >= job.threads) passBy<P>(c, job, l.nRanks);
     if (i >= l.nWorks) break;
+    blockBarrier(); // the next work's barriers are for other threads
     job = jobOf<P>(l.works[i - 1], s.channel, channel, local, FromMemory());
   }
+  Channel *kept = l.channels + slot;
+  if (tid == kCreditThread<P>) kept->headSeen = c.headSeen;
   if (tid == 0) {
-    Channel *ch = l.channels + slot;
-    ch->sendStep = c.sendStep;
-    ch->recvStep = c.recvStep;
-    ch->headSeen = c.headSeen;
+    kept->sendStep = c.sendStep;
+    kept->recvStep = c.recvStep;
     if (l.trace) c.report->took = (u32)(nanoseconds() - begin);
   }
 }

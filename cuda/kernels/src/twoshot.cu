@@ -11,9 +11,7 @@ DEVICE void reducePiece(const Call &k, u32 piece) {
 KERNEL(512) twoshot(DirectLaunch l) {
   SHARED(u32, aborted);
   Context c = contextOf(l, &aborted);
-  u32 local = blockIndex() / l.blocks;
-  DirectRank me = l.local[local];
-  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
+  Call k = callOf(l, c);
   for (u32 i = 0; i < l.pieces; i++) scatterPiece(k, i);
   for (u32 i = 0; i < l.pieces; i++) reducePiece(k, i);
   tell(k, true, 0);

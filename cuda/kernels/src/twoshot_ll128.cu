@@ -7,9 +7,7 @@
 KERNEL(512) twoshot_ll128(DirectLaunch l) {
   SHARED(u32, aborted);
   Context c = contextOf(l, &aborted);
-  u32 local = blockIndex() / l.blocks;
-  DirectRank me = l.local[local];
-  Call k = {l, c, me, blockIndex() - local * l.blocks, load8(&me.state->epoch) + 1};
+  Call k = callOf(l, c);
   Warp w = warpOf(k);
   u64 slices = slicesOf(k), share = (slices + l.nRanks - 1) / l.nRanks;
   blockBarrier();
@@ -20,14 +18,14 @@ KERNEL(512) twoshot_ll128(DirectLaunch l) {
       if (slice >= slices) continue;
       Pack v[4];
       loadSlice(k, w, slice, v);
-      storeWire(w.lane, wireAt(k, owner, me.rank, at), k.epoch, false, v);
+      storeWire(w.lane, wireAt(k, owner, k.me.rank, at), k.epoch, false, v);
     }
-  for (u64 at = w.first; at < share && me.rank * share + at < slices; at += w.stride) {
+  for (u64 at = w.first; at < share && k.me.rank * share + at < slices; at += w.stride) {
     Pack v[4];
-    loadSlice(k, w, me.rank * share + at, v);
+    loadSlice(k, w, k.me.rank * share + at, v);
     foldSlice(k, w, at, v);
     pushSlice(k, w, share + at, v);
-    storeSlice(k, w, me.rank * share + at, v);
+    storeSlice(k, w, k.me.rank * share + at, v);
   }
   for (u64 at = w.first; at < share; at += w.stride)
     for (u32 i = 1; i < l.nRanks; i++) {
