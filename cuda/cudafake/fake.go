@@ -78,7 +78,7 @@ func (d *Driver) fails(field string) cuda.Result {
 	if d.failIn--; d.failIn != 0 {
 		return 0
 	}
-	d.failed = symbol(field)
+	d.failed = Symbol(field)
 	return d.failWith
 }
 
@@ -94,8 +94,16 @@ func (d *Driver) Failed() string {
 var gives = []string{"PrimaryRelease", "ModuleUnload", "MemFree", "MemFreeHost", "MemHostUnreg", "IPCCloseHandle", "StreamDestroy", "EventDestroy",
 	"GraphExecDestroy", "GraphDestroy"}
 
-// symbol is the driver's name of a function, without its version.
-func symbol(field string) string {
+// Fields lists the functions by API field.
+func Fields() (list []string) {
+	for f := range reflect.TypeFor[cuda.API]().Fields() {
+		list = append(list, f.Name)
+	}
+	return list
+}
+
+// Symbol is the driver's name of a function, without its version.
+func Symbol(field string) string {
 	switch field {
 	case "Launch":
 		return "cuLaunchKernel"
