@@ -1,6 +1,9 @@
 package bench
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Verdict is how a setting changed between two results.
 type Verdict string
@@ -81,12 +84,15 @@ func (ch *Change) judge(cvLimit, tie float64) {
 	}
 }
 
+// unknown stands for what an older version did not write down.
+const unknown = "not told"
+
 // Unlike says in words what hardware and software two results do not share.
 func Unlike(old, now *Result) []string {
 	var list []string
 	differ := func(what, a, b string) {
 		if a != b {
-			list = append(list, what+": "+a+" then, "+b+" now")
+			list = append(list, what+": "+cmp.Or(a, unknown)+" then, "+cmp.Or(b, unknown)+" now")
 		}
 	}
 	differ("engine", old.Engine, now.Engine)

@@ -85,6 +85,32 @@ func TestUnlikeMachines(t *testing.T) {
 	}
 }
 
+// What one of them does not tell is no empty text.
+func TestUnlikeWhatIsNotTold(t *testing.T) {
+	now := &bench.Result{Engine: "gpu", Host: bench.Host{GPUs: "2 x NVIDIA H200"}}
+	if got := bench.Unlike(&bench.Result{Engine: "gpu"}, now); len(got) != 1 || got[0] != "GPUs: not told then, 2 x NVIDIA H200 now" {
+		t.Errorf("unlike %q", got)
+	}
+}
+
+// Figures are of the GPUs where the engine uses some, else of the processors.
+func TestOn(t *testing.T) {
+	cpu := bench.Host{CPU: "AMD EPYC", CPUs: 64}
+	both := cpu
+	both.GPUs = "2 x NVIDIA H200"
+	for want, r := range map[string]bench.Result{
+		"host: 64 x AMD EPYC":   {Engine: "host", Host: both},
+		"gpu: 2 x NVIDIA H200":  {Engine: "gpu", Host: both},
+		"nccl: 2 x NVIDIA H200": {Engine: "nccl", Host: both},
+		"gpu: 64 x AMD EPYC":    {Engine: "gpu", Host: cpu}, // of before
+		"gpu":                   {Engine: "gpu"},
+	} {
+		if got := r.On(); got != want {
+			t.Errorf("on %q, want %q", got, want)
+		}
+	}
+}
+
 // The estimate counts warm-ups and every pass of every setting.
 func TestEstimate(t *testing.T) {
 	m := &fakeMachine{time: func(bench.Setting, int) time.Duration { return time.Millisecond }}

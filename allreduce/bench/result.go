@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 )
@@ -34,6 +32,21 @@ type Host struct {
 	Ringtopo string `json:"ringtopo"`
 }
 
+// On names what the figures were measured on, such as "gpu: 2 x NVIDIA H200": the
+// engine, and the GPUs or processors that it ran on.
+func (r *Result) On() string {
+	switch {
+	case r.Host.GPUs != "" && r.Engine != "host":
+		return r.Engine + ": " + r.Host.GPUs
+	case r.Host.CPU != "":
+		return fmt.Sprintf("%s: %s", r.Engine, r.Host.Processors())
+	}
+	return r.Engine
+}
+
+// Processors is such as "2 x AMD EPYC 7B13".
+func (h Host) Processors() string { return fmt.Sprintf("%d x %s", h.CPUs, h.CPU) }
+
 // Point is a setting and which axes differ from the baseline on purpose.
 type Point struct {
 	Setting Setting  `json:"setting"`
@@ -54,12 +67,12 @@ type Measurement struct {
 
 // Ran is what a setting became.
 type Ran struct {
-	Algo     string `json:"algo"`
-	Proto    string `json:"proto"`
-	Channels int    `json:"channels"`
-	Threads  int    `json:"threads"`
-	// By is the engine, where it is another than the experiment's; From says
-	// where the choice comes from.
+	Algo     string `json:"algo,omitempty"`
+	Proto    string `json:"proto,omitempty"`
+	Channels int    `json:"channels,omitempty"`
+	Threads  int    `json:"threads,omitempty"`
+	// By is the engine, where it is another than the experiment's, which does not
+	// say the rest; From says where the choice comes from.
 	By   string `json:"by,omitempty"`
 	From string `json:"from,omitempty"`
 }
@@ -100,27 +113,4 @@ func (s Setting) AlgBW(us float64) float64 {
 		return 0
 	}
 	return float64(s.Bytes) / us / 1e3
-}
-
-// maxResult is the largest result file that is read, in bytes.
-const maxResult = 1 << 30
-
-// ReadResult reads a result's JSON; name is for messages.
-func ReadResult(r io.Reader, name string) (*Result, error) {
-	var res Result
-	if err := json.NewDecoder(io.LimitReader(r, maxResult)).Decode(&res); err != nil {
-		return nil, fmt.Errorf("%s is no result of bench -o json: %w", name, err)
-	}
-	if res.Schema != Schema || res.Recipe == nil {
-		return nil, fmt.Errorf("%s is no result of bench -o json: its schema is %q, not %q", name, res.Schema, Schema)
-	}
-	for i, m := range res.Points {
-		if m.Setting.Bytes < 1 || m.Setting.World < 1 {
-			return nil, fmt.Errorf("%s: point %d has no size or no ranks", name, i)
-		}
-	}
-	if err := res.Recipe.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: its recipe: %w", name, err)
-	}
-	return &res, nil
 }

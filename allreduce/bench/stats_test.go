@@ -228,15 +228,23 @@ func TestResultIsReadBack(t *testing.T) {
 }
 
 func TestBadResults(t *testing.T) {
+	const head, recipe = `{"schema":"` + bench.Schema + `"`, `,"recipe":{"vary":{"proto":["LL"]},"cycles":1,"iterations":3,"cvLimit":1}`
 	for text, want := range map[string]string{
-		``:                                  "r.json is no result of bench -o json: EOF",
+		``:                                  "r.json is no result of bench -o json: it is empty; measure anew, and write with --out",
+		" \n":                               "it is empty",
+		head:                                "r.json is no result of bench -o json: it ends in the middle; measure anew",
+		head + recipe + `,"points":[{"sett`: "it ends in the middle",
+		head + recipe + `}{}`:               "something follows the result",
+		head + recipe + `} and more`:        "something follows the result",
+		`no JSON`:                           "r.json is no result of bench -o json: invalid character",
+		`[]`:                                "cannot unmarshal array",
 		`{"schema":"other/v1"}`:             `its schema is "other/v1", not "ringtopo.bench/v1"`,
-		`{"schema":"` + bench.Schema:        "unexpected EOF",
-		`{"schema":"` + bench.Schema + `"}`: "is no result",
-		`{"schema":"` + bench.Schema + `","recipe":{},"points":[{"setting":{}}]}`:                                     "point 0 has no size",
-		`{"schema":"` + bench.Schema + `","recipe":{},"points":[{"setting":{"dtype":"float7"}}]}`:                     "float7",
-		`{"schema":"` + bench.Schema + `","recipe":{"vary":{"proto":["LL"]},"cycles":1,"iterations":-3,"cvLimit":1}}`: "r.json: its recipe: want warmup from 0, cycles and iterations from 1 on",
-		`{"schema":"` + bench.Schema + `","recipe":{"cycles":1,"iterations":1,"cvLimit":1}}`:                          "nothing is varied",
+		head + `}`:                          "r.json: it has no recipe",
+		head + recipe + `,"points":[{"setting":{}}]}`:                                             "point 0: it has no size or no ranks",
+		head + recipe + `,"points":[{"setting":{"bytes":8,"world":2},"samplesUs":[[1],[2,-3]]}]}`: "point 0: a sample of -3 us",
+		head + recipe + `,"points":[{"setting":{"dtype":"float7"}}]}`:                             "float7",
+		head + `,"recipe":{"vary":{"proto":["LL"]},"cycles":1,"iterations":-3,"cvLimit":1}}`:      "r.json: its recipe: want warmup from 0, cycles and iterations from 1 on",
+		head + `,"recipe":{"cycles":1,"iterations":1,"cvLimit":1}}`:                               "nothing is varied",
 	} {
 		if _, err := bench.ReadResult(strings.NewReader(text), "r.json"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)

@@ -140,11 +140,11 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	case begun != nil && begun.Finished && !c.planOnly:
 		return a.report(c, begun, old, format) // wherever it was measured
 	}
-	m, engine, err := a.openBench(c)
+	m, e, err := a.openBench(c)
 	if err != nil {
 		return err
 	}
-	res, err := a.result(cmd, c, m, engine, begun)
+	res, err := a.result(cmd, c, m, e, begun)
 	if err != nil {
 		return err
 	}
@@ -167,25 +167,24 @@ func (c *benchCommand) checkNumbers() error {
 	return nil
 }
 
-// openBench finds the machine to measure on, and the name of its engine.
-func (a *app) openBench(c *benchCommand) (m *benchMachine, engine string, err error) {
+// openBench finds the machine to measure on, and its engine.
+func (a *app) openBench(c *benchCommand) (m *benchMachine, e engine, err error) {
 	ms, gpus, env, err := a.open(c.machine)
 	if err != nil {
-		return nil, "", noGPU(err)
+		return nil, e, noGPU(err)
 	}
-	e, err := c.engine.choose(c.machine)
-	if err != nil {
-		return nil, "", err
+	if e, err = c.engine.choose(c.machine); err != nil {
+		return nil, e, err
 	}
 	opt, err := c.engine.options()
 	if err != nil {
-		return nil, "", err
+		return nil, e, err
 	}
 	opt.tuned(strings.EqualFold(c.algo, bench.Best))
 	if m, err = newBenchMachine(ms, gpus, env, nil); err != nil {
-		return nil, "", err
+		return nil, e, err
 	}
-	return m, e.name, m.use(a, c, e, opt)
+	return m, e, m.use(a, c, e, opt)
 }
 
 // measure runs the experiment and shows what came of it, also of one that an

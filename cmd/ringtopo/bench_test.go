@@ -43,7 +43,7 @@ func benchOn(t *testing.T, runs int, open error, args ...string) (out, notes str
 	if err := cmd.ParseFlags(append(args, "--engine", "host")); err != nil {
 		t.Fatal(err)
 	}
-	c.engine.engines = []engine{{"host", func(*engineFlags) error { return nil }, func(_ *app, l *allreduce.Layout, _ engineOptions) (allreduce.Executor, error) {
+	c.engine.engines = []engine{{name: "host", usable: usable, open: func(_ *app, l *allreduce.Layout, _ engineOptions) (allreduce.Executor, error) {
 		if open != nil {
 			return nil, open
 		}
@@ -133,7 +133,7 @@ func TestBenchInterrupted(t *testing.T) {
 		if err := cmd.ParseFlags(append(sweepOfTwo, "--engine", "host", "-o", "json")); err != nil {
 			t.Fatal(err)
 		}
-		b.engine.engines = []engine{{"host", func(*engineFlags) error { return nil }, func(_ *app, l *allreduce.Layout, _ engineOptions) (allreduce.Executor, error) { return ex(l) }}}
+		b.engine.engines = []engine{{name: "host", usable: usable, open: func(_ *app, l *allreduce.Layout, _ engineOptions) (allreduce.Executor, error) { return ex(l) }}}
 		if err := a.bench(cmd, b); !errors.Is(err, context.Canceled) {
 			t.Errorf("after %d runs: %v", c.runs, err)
 		}

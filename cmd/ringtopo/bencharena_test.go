@@ -29,8 +29,9 @@ type fakeMachine struct {
 	t       *testing.T
 	gpus    *cudafake.Driver
 	driver  *cuda.Driver
-	windows bool  // NCCL has symmetric windows
-	library error // of opening NCCL
+	others  string // the GPUs' name, if not the driver's
+	windows bool   // NCCL has symmetric windows
+	library error  // of opening NCCL
 	// windowTrouble is the error of opening NCCL with symmetric windows; plays are
 	// its AllReduces.
 	windowTrouble error
@@ -60,12 +61,11 @@ func newFakeMachine(t *testing.T, gpus int) *fakeMachine {
 }
 
 func (m *fakeMachine) engines() []engine {
-	usable := func(*engineFlags) error { return nil }
 	return []engine{
-		{"gpu", usable, func(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+		{name: "gpu", usable: usable, gpus: m.present, open: func(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
 			return gpu.New(l, gpu.Options{Driver: m.driver, Devices: o.devices, NoP2P: o.noP2P})
 		}},
-		{"nccl", usable, func(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+		{name: "nccl", usable: usable, gpus: m.present, open: func(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
 			m.opened, m.env = append(m.opened, o), ncclVariables(os.Environ())
 			if m.library != nil {
 				return nil, m.library
@@ -76,6 +76,10 @@ func (m *fakeMachine) engines() []engine {
 			return nccl.New(l, nccl.Options{Driver: m.driver, API: m.api(), Devices: o.devices, Symmetric: o.symmetric})
 		}},
 	}
+}
+
+func (m *fakeMachine) present() (gpu.Hardware, error) {
+	return gpu.Hardware{Device: orWord(m.others, m.driver.Devices()[0].Name), Devices: len(m.driver.Devices()), CUDA: m.driver.Version()}, nil
 }
 
 // call adds up when both ranks have called.
@@ -183,17 +187,7 @@ func TestPeerRing(t *testing.T) {
 func TestNCCLIsTheBest(t *testing.T) {
 	for _, symmetric := range []bool{false, true} {
 		m := newFakeMachine(t, 2)
-		class := best.Class{Engine: "gpu", Device: "Fake GPU", Devices: 2, Ranks: 2, Link: best.NVLink}
-		f := &best.File{}
-		f.Put(best.Table{Class: class, Rows: []best.Row{{Choice: best.Choice{Engine: best.NCCL, Symmetric: symmetric}}},
-			Trial: best.Trial{Date: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}})
-		path := filepath.Join(t.TempDir(), "t.json")
-		if err := writeTables(path, f); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		path := tablesOf(t, best.Choice{Engine: best.NCCL, Symmetric: symmetric})
 		out, _, err := m.bench("--peer", "nccl", "-m", "h200x2", "--bytes", "4KiB:16KiB:4", "--tuning", path, "--how", "stream", "--rounds", "2")
 		if err != nil {
 			t.Fatalf("symmetric %v: %v\n%s", symmetric, err, out)
@@ -282,4 +276,69 @@ func TestTuneOnGPUs(t *testing.T) {
 			t.Errorf("%s: a table was kept at %s", name, path)
 		}
 	}
+}
+
+// Results name the GPUs they were measured on, whichever engine used them: in the
+// file, above the table, in pictures, and where another result is set against them.
+func TestResultsNameTheGPUs(t *testing.T) {
+	for _, e := range []string{"gpu", "nccl"} {
+		m := newFakeMachine(t, 2)
+		tables := tablesOf(t, best.Choice{Engine: best.NCCL})
+		args := []string{"--engine", e, "-m", "h200x2", "--bytes", "4KiB", "--cycles", "1", "--iters", "2", "--warmup", "0"}
+		if e == "gpu" { // whose kernels compute nothing here
+			args = append(args, "--algo", "best", "--tuning", tables)
+		}
+		name := filepath.Join(t.TempDir(), "r.json")
+		if _, _, err := m.bench(append(args, "--out", name)...); err != nil {
+			t.Fatalf("%s: %v", e, err)
+		}
+		res, err := readResult(name)
+		if err != nil || res.Host.GPUs != "2 x Fake GPU" || !strings.HasSuffix(res.Host.Driver, "CUDA 13.0") || res.Host.CPU == "" {
+			t.Fatalf("%s: %v, %+v", e, err, res.Host)
+		}
+		out, _, err := m.bench("--resume", name)
+		if err != nil || !strings.Contains(out, "# ran on "+e+": 2 x Fake GPU, rings of h200x2\n") {
+			t.Errorf("%s: %v\n%s", e, err, out)
+		}
+		if out, _, err = m.bench("--resume", name, "-o", "svg"); err != nil || !strings.Contains(out, e+": 2 x Fake GPU") {
+			t.Errorf("%s: %v: the picture does not name the GPUs", e, err)
+		}
+		m.others = "Other GPU"
+		out, _, err = m.bench(append(args, "--compare", name, "--tie", "1e9")...)
+		if err != nil || !strings.Contains(out, "# not alike: GPUs: 2 x Fake GPU then, 2 x Other GPU now\n") {
+			t.Errorf("%s: %v\n%s", e, err, out)
+		}
+	}
+}
+
+// A result in which NCCL ran does not say what it ran: no algorithm, no protocol.
+func TestResultsOfNCCLNameNoAlgorithm(t *testing.T) {
+	m := newFakeMachine(t, 2)
+	tables := tablesOf(t, best.Choice{Engine: best.NCCL, Symmetric: true})
+	peer, _, err := m.bench("--peer", "nccl", "-m", "h200x2", "--bytes", "4KiB", "--tuning", tables, "--how", "stream", "--rounds", "1", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep, _, err := m.bench("--engine", "gpu", "-m", "h200x2", "--bytes", "4KiB", "--algo", "best", "--tuning", tables, "--cycles", "1", "--iters", "1", "--warmup", "0", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{peer: `"choice": {"engine": "nccl", "symmetric": true}`, sweep: "\"ran\": {\n        \"by\": \"nccl\",\n        \"from\": \"table "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// tablesOf is a file with one choice for two fake GPUs.
+func tablesOf(t *testing.T, c best.Choice) string {
+	t.Helper()
+	f := &best.File{}
+	f.Put(best.Table{Class: best.Class{Engine: "gpu", Device: "Fake GPU", Devices: 2, Ranks: 2, Link: best.NVLink}, Rows: []best.Row{{Choice: c}},
+		Trial: best.Trial{Date: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}})
+	path := filepath.Join(t.TempDir(), "t.json")
+	if err := errors.Join(writeTables(path, f), os.Chmod(filepath.Dir(path), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/ringtopo/ringtopo/allreduce/bench"
 	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
 	"github.com/ringtopo/ringtopo/allreduce/contest"
-	"github.com/ringtopo/ringtopo/allreduce/gpu"
 )
 
 func writePeer(w io.Writer, r *contest.Report, format string) error {
@@ -117,15 +114,4 @@ func ncclVariables(environ []string) map[string]string {
 		}
 	}
 	return found
-}
-
-// gpuHost says what figures measured on GPUs belong to.
-func gpuHost(hw gpu.Hardware) bench.Host {
-	h := thisHost()
-	h.GPUs = fmt.Sprintf("%d x %s", hw.Devices, hw.Device)
-	if text, err := os.ReadFile("/sys/module/nvidia/version"); err == nil {
-		h.Driver = strings.TrimSpace(string(text)) + ", "
-	}
-	h.Driver += fmt.Sprintf("CUDA %d.%d", hw.CUDA/1000, hw.CUDA%1000/10)
-	return h
 }

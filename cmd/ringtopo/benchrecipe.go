@@ -10,24 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringtopo/ringtopo/allreduce/bench"
-	"github.com/ringtopo/ringtopo/allreduce/gpu"
 )
 
 // result is what the measurement goes into: an old one to go on with, or a new.
-func (a *app) result(cmd *cobra.Command, c *benchCommand, m *benchMachine, engine string, begun *bench.Result) (*bench.Result, error) {
-	res := &bench.Result{Schema: bench.Schema, Engine: engine, Host: thisHost(), Started: time.Now().UTC().Truncate(time.Second)}
-	if engine == "gpu" {
-		if hw, err := gpu.Present(); err == nil {
-			res.Host = gpuHost(hw)
-		}
+func (a *app) result(cmd *cobra.Command, c *benchCommand, m *benchMachine, e engine, begun *bench.Result) (*bench.Result, error) {
+	host, err := hostOf(e)
+	if err != nil {
+		return nil, cannotOpen(err)
 	}
+	res := &bench.Result{Schema: bench.Schema, Engine: e.name, Host: host, Started: time.Now().UTC().Truncate(time.Second)}
 	for _, machine := range m.machines {
 		res.Machine = append(res.Machine, machine.Name)
 	}
 	if begun != nil {
 		return begun, a.goOn(c, begun, res)
 	}
-	var err error
 	res.Recipe, err = c.readRecipe(cmd, m)
 	return res, err
 }

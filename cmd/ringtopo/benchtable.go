@@ -96,22 +96,14 @@ func writeBenchHead(w io.Writer, res *bench.Result) error {
 		return err
 	}
 	_, err = fmt.Fprintf(w, `# %s: %s%s
-# ran on %s (%s), rings of %s
+# ran on %s, rings of %s
 # baseline %v
 # %d passes of %d + %d runs; CV limit %.0f %%, ties within %.0f %%
-`, r.Name, r.About, state, res.Engine, hardware(res), strings.Join(res.Machine, " + "), start, r.Cycles, r.Warmup, r.Iterations, 100*r.CVLimit, 100*r.Tie)
+`, r.Name, r.About, state, res.On(), strings.Join(res.Machine, " + "), start, r.Cycles, r.Warmup, r.Iterations, 100*r.CVLimit, 100*r.Tie)
 	if err == nil && res.Engine == "host" {
 		_, err = fmt.Fprintln(w, "# bandwidth is that of this host's memory, not of the machine's links")
 	}
 	return err
-}
-
-func hardware(res *bench.Result) string {
-	h := fmt.Sprintf("%d x %s", res.Host.CPUs, res.Host.CPU)
-	if res.Host.GPUs != "" {
-		h += ", " + res.Host.GPUs
-	}
-	return h
 }
 
 func writeInteractions(w io.Writer, a *bench.Analysis) error {

@@ -57,6 +57,8 @@ type engine struct {
 	// allreduce.ErrNoDevice; nil if it can.
 	usable func(*engineFlags) error
 	open   func(*app, *allreduce.Layout, engineOptions) (allreduce.Executor, error)
+	// gpus says what GPUs there are; nil for an engine that uses none.
+	gpus func() (gpu.Hardware, error)
 }
 
 // engineOptions are what engineFlags say, understood.
@@ -77,9 +79,9 @@ type engineOptions struct {
 // engines lists all, the best first: auto takes the first that is usable.
 func engines() []engine {
 	return []engine{
-		{"gpu", func(*engineFlags) error { return gpu.Usable() }, openGPU},
-		{"nccl", func(f *engineFlags) error { return nccl.Usable(f.nccl) }, openNCCL},
-		{"host", func(*engineFlags) error { return nil }, openHost},
+		{"gpu", func(*engineFlags) error { return gpu.Usable() }, openGPU, gpu.Present},
+		{"nccl", func(f *engineFlags) error { return nccl.Usable(f.nccl) }, openNCCL, gpu.Present},
+		{"host", func(*engineFlags) error { return nil }, openHost, nil},
 	}
 }
 

@@ -37,9 +37,12 @@ func validateWith(t *testing.T, list []engine, args ...string) (string, error) {
 	return out.String(), err
 }
 
+// usable is an engine that is there.
+func usable(*engineFlags) error { return nil }
+
 // engineOf is the CPU engine, changed.
 func engineOf(name string, change func(allreduce.Executor) allreduce.Executor) []engine {
-	return []engine{{name, func(*engineFlags) error { return nil }, func(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
+	return []engine{{name: name, usable: usable, open: func(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
 		ex, err := openHost(a, l, o)
 		if err != nil {
 			return nil, err

@@ -96,7 +96,7 @@ func fakeGPUs(t *testing.T, m *cudafake.Driver, shape func(*allreduce.Block)) []
 		serial, err := executortest.NewSerial(l)
 		return &computing{ex, serial, nil, shape}, err
 	}
-	return []engine{{"gpu", func(*engineFlags) error { return nil }, open}}
+	return []engine{{name: "gpu", usable: usable, open: open}}
 }
 
 // small keeps the fake's memory small.

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -14,14 +15,17 @@ import (
 
 // p2pCommand is one call of ringtopo p2p.
 type p2pCommand struct {
-	gpus   []int
+	gpus   string
 	bytes  string
 	rounds int
 	out    *output
+
+	present func() (gpu.Hardware, error)
+	open    func(gpu.Options, int64) (*gpu.Peers, error)
 }
 
 func (a *app) newP2P() *cobra.Command {
-	var c p2pCommand
+	c := p2pCommand{present: gpu.Present, open: gpu.OpenPeers}
 	cmd := &cobra.Command{
 		Use:   "p2p",
 		Short: "Measures what the GPUs of this machine can do with each other's memory",
@@ -36,12 +40,16 @@ A row is the GPU that the data comes from, a column the one that it goes to.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.p2p(&c) },
 	}
+	a.addP2PFlags(cmd, &c)
+	return cmd
+}
+
+func (a *app) addP2PFlags(cmd *cobra.Command, c *p2pCommand) {
 	fl := cmd.Flags()
-	fl.IntSliceVar(&c.gpus, "gpus", nil, "ordinals of the GPUs (default all)")
-	fl.StringVar(&c.bytes, "bytes", "256MiB", "size of one transfer")
+	fl.StringVar(&c.gpus, "gpus", "", "take only these GPUs, in this order, for example 0,2,3 or 4-7 (default all)")
+	fl.StringVar(&c.bytes, "bytes", "256MiB", "size of one transfer, a multiple of 16 from 4KiB on")
 	fl.IntVar(&c.rounds, "rounds", 5, "how often each is measured; the best counts")
 	c.out = a.addOutput(cmd, "table", "json", "yaml")
-	return cmd
 }
 
 func (a *app) p2p(c *p2pCommand) error {
@@ -49,19 +57,9 @@ func (a *app) p2p(c *p2pCommand) error {
 	if err != nil {
 		return err
 	}
-	bytes, err := parseSize(c.bytes)
+	report, err := a.measurePeers(c)
 	if err != nil {
-		return usage("--bytes %s: %v", c.bytes, err)
-	}
-	if c.rounds < 1 {
-		return usage("--rounds %d: want at least 1", c.rounds)
-	}
-	report, err := a.measurePeers(c, bytes)
-	if errors.Is(err, allreduce.ErrNoDevice) {
-		return &codedError{exitNoGPU, err}
-	}
-	if err != nil {
-		return &codedError{exitFailed, err}
+		return err
 	}
 	err = a.emit(c.out, func(w io.Writer) error {
 		if format == "json" || format == "yaml" {
@@ -75,63 +73,75 @@ func (a *app) p2p(c *p2pCommand) error {
 	return err
 }
 
-func (a *app) measurePeers(c *p2pCommand, bytes int64) (*gpu.PeerReport, error) {
-	p, err := gpu.OpenPeers(gpu.Options{Devices: c.gpus}, bytes)
+// leastTransfer is the smallest transfer that is measured, and transferUnit what
+// it must be a multiple of: kernels copy 16 bytes at a time.
+const (
+	leastTransfer = 4 << 10
+	transferUnit  = 16
+)
+
+// options understands the flags.
+func (c *p2pCommand) options() (o gpu.Options, bytes int64, err error) {
+	if bytes, err = parseSize(c.bytes); err != nil {
+		return o, 0, usage("--bytes %s: %w", c.bytes, err)
+	}
+	if bytes < leastTransfer || bytes%transferUnit != 0 {
+		return o, 0, usage("--bytes %s: want a multiple of %d, from %s on", c.bytes, transferUnit, allreduce.FormatBytes(leastTransfer))
+	}
+	if c.rounds < 1 {
+		return o, 0, usage("--rounds %d: want at least 1", c.rounds)
+	}
+	o.Devices, err = parseGPUs(c.gpus)
+	return o, bytes, err
+}
+
+// there refuses GPUs that this machine has not, or that are named twice.
+func (c *p2pCommand) there(gpus []int) error {
+	hw, err := c.present()
+	if err != nil {
+		return err
+	}
+	for i, dev := range gpus {
+		switch {
+		case dev >= hw.Devices:
+			return usage("--gpus %s: there is no GPU %d: this process sees GPUs 0 to %d (CUDA_VISIBLE_DEVICES)", c.gpus, dev, hw.Devices-1)
+		case slices.Contains(gpus[:i], dev):
+			return usage("--gpus %s: GPU %d is named twice", c.gpus, dev)
+		}
+	}
+	return nil
+}
+
+func (a *app) measurePeers(c *p2pCommand) (*gpu.PeerReport, error) {
+	o, bytes, err := c.options()
 	if err != nil {
 		return nil, err
 	}
+	if err := c.there(o.Devices); err != nil {
+		return nil, cannotMeasure(err)
+	}
+	p, err := c.open(o, bytes)
+	if err != nil {
+		return nil, cannotMeasure(err)
+	}
 	report, err := p.Measure(a.ctx, c.rounds)
-	return report, errors.Join(err, p.Close())
+	if err = errors.Join(err, p.Close()); err != nil {
+		return nil, cannotMeasure(err)
+	}
+	return report, nil
 }
 
-func writePeers(w io.Writer, r *gpu.PeerReport) error {
-	for _, g := range r.GPUs {
-		fmt.Fprintf(w, "GPU%d = %s at %s\n", g.Ordinal, g.Name, g.BusID)
+// cannotMeasure is the error of GPUs that cannot be measured. Memory that is not
+// there was asked for.
+func cannotMeasure(err error) error {
+	var coded *codedError
+	switch {
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, syscall.ENOMEM):
+		return &codedError{exitUsage, fmt.Errorf("%w; send fewer bytes (--bytes), or take fewer GPUs (--gpus): each has a place for every other's", err)}
+	case errors.Is(err, allreduce.ErrNoDevice):
+		return &codedError{exitNoGPU, err}
 	}
-	fmt.Fprintf(w, "%d bytes at a time; rows send, columns receive\n", r.Bytes)
-	writePeerMatrix(w, "Reach", r, func(i, j int) string { return r.Reach[i][j] })
-	for _, m := range []struct {
-		title  string
-		values gpu.Matrix
-	}{
-		{"Written by the sender, GB/s (diagonal: copy in its own memory)", r.Write}, {"Read by the receiver, GB/s", r.Read},
-		{"Written both ways at once, GB/s each way", r.Both}, {"Latency of a flag, us one way", r.Latency},
-	} {
-		writePeerMatrix(w, m.title, r, func(i, j int) string {
-			if m.values[i][j] == 0 {
-				return "-"
-			}
-			return fmt.Sprintf("%.1f", m.values[i][j])
-		})
-	}
-	fmt.Fprintln(w, "\nWith all others at once, GB/s together:")
-	for i, g := range r.GPUs {
-		fmt.Fprintf(w, "GPU%d  to all %.1f  from all %.1f\n", g.Ordinal, r.OneToMany[i], r.ManyToOne[i])
-	}
-	for _, note := range r.Notes {
-		fmt.Fprintln(w, "Note:", note)
-	}
-	verdict := "Every word arrived right."
-	if !r.OK {
-		verdict = fmt.Sprintf("WRONG words: %v", r.Wrong)
-	}
-	_, err := fmt.Fprintln(w, verdict)
-	return err
-}
-
-func writePeerMatrix(w io.Writer, title string, r *gpu.PeerReport, cell func(i, j int) string) {
-	fmt.Fprintf(w, "\n%s:\n", title)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, g := range r.GPUs {
-		fmt.Fprintf(tw, "\tGPU%d", g.Ordinal)
-	}
-	fmt.Fprintln(tw)
-	for i, g := range r.GPUs {
-		fmt.Fprintf(tw, "GPU%d", g.Ordinal)
-		for j := range r.GPUs {
-			fmt.Fprintf(tw, "\t%s", cell(i, j))
-		}
-		fmt.Fprintln(tw)
-	}
-	_ = tw.Flush()
+	return &codedError{exitFailed, err}
 }

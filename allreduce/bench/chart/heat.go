@@ -24,7 +24,7 @@ func Heat(w io.Writer, r *bench.Result, a *bench.Analysis, format string) error 
 		return fmt.Errorf("%w: the experiment has no interactions", ErrNothing)
 	}
 	p := plot.New()
-	p.Title.Text = r.Recipe.Name + ": joint time against prediction, percent, below 0 is faster (" + r.Engine + ")"
+	p.Title.Text = r.Recipe.Name + ": joint time against prediction, percent, below 0 is faster\n" + r.On()
 	heat := plotter.NewHeatMap(g, diverging{})
 	heat.Min, heat.Max = -g.limit(), g.limit()
 	heat.NaN = color.White

@@ -23,7 +23,7 @@ func Lines(w io.Writer, r *bench.Result, a *bench.Analysis, format string) error
 	if len(lines) == 0 {
 		return fmt.Errorf("%w: no setting was measured", ErrNothing)
 	}
-	title := r.Recipe.Name + ": " + r.Recipe.About + " (" + r.Engine + ")"
+	title := r.Recipe.Name + ": " + r.Recipe.About + "\n" + r.On()
 	return curves(w, lines, title, "bus bandwidth, GB/s", format)
 }
 

@@ -17,7 +17,7 @@ const margin = vg.Inch / 8
 func write(w io.Writer, p *plot.Plot, legend *plot.Legend, format string) error {
 	legend.Top, legend.Left, legend.Padding = true, true, 3
 	need := legend.Rectangle(draw.Canvas{}).Size()
-	title := 2 * p.Title.TextStyle.FontExtents().Height
+	title := p.Title.TextStyle.Height(p.Title.Text) + p.Title.TextStyle.FontExtents().Height
 	width, height := 7*vg.Inch+need.X+4*margin, max(5*vg.Inch, need.Y+title+2*margin)
 	return page(w, format, width, height, func(c draw.Canvas) {
 		p.Draw(draw.Crop(c, 0, -need.X-2*margin, 0, 0))

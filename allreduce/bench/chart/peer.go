@@ -18,7 +18,7 @@ func Peer(w io.Writer, r *contest.Report, format string) error {
 	if len(lines) == 0 {
 		return fmt.Errorf("%w: no size was measured", ErrNothing)
 	}
-	title := "AllReduce beside NCCL " + r.NCCL.Version + ": " + r.Class.String()
+	title := "AllReduce beside NCCL " + r.NCCL.Version + "\n" + r.Class.String()
 	return curves(w, lines, title, "us per call", format)
 }
 
