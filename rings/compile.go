@@ -25,6 +25,10 @@ type machine struct {
 	gpuToGPU, gpuToNet, netToGPU []path // row by row
 	gpuToNVS, nvsToGPU           []path // of the first NVSwitch
 
+	// The farthest type of a path within each limit, inside the node and to its
+	// networks.
+	farthestIntra, farthestInter [graph.DIS + 1]graph.PathType
+
 	pciLinks   [][2]int32    // per GPU: its PCI link and the one back; -1: none
 	candidates [][]candidate // per GPU: the others it reaches, best first
 	netChoices map[int][]int // by [machine.choiceKey]
@@ -110,6 +114,8 @@ func compile(g *graph.Graph) (*machine, error) {
 	if len(nvs) > 0 {
 		m.gpuToNVS, m.nvsToGPU = table(gpus, nvs[:1]), table(nvs[:1], gpus)
 	}
+	m.farthestIntra = farthest(m.gpuToGPU, m.gpuToNVS, m.nvsToGPU)
+	m.farthestInter = farthest(m.gpuToNet, m.netToGPU)
 	m.compileCandidates()
 	return m, err
 }

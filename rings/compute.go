@@ -44,6 +44,7 @@ type searcher struct {
 	*machine
 	crossSetting CrossNIC
 	try, best    record
+	improvements int      // how often best was replaced
 	used         []uint64 // per GPU, one bit per channel
 	scratch      []candidate
 }
@@ -82,6 +83,7 @@ type outer struct {
 	si          int // index of the speed being tried
 	time        int // left by the last run
 	globalTime  int
+	known       history
 }
 
 func (s *searcher) begin(r request) *outer {
@@ -137,20 +139,24 @@ func (o *outer) setSpeed() { o.try.bwIntra, o.try.bwInter = o.speeds[o.si], o.sp
 
 // run makes one search with the demands as they stand in try.
 func (o *outer) run() {
-	o.time = timeoutOwn
-	if o.try.sameChannels != 0 {
-		o.time = timeoutSame
-	}
-	o.try.nChannels = 0
+	o.time = o.budget()
 	o.globalTime -= o.time
+	o.try.nChannels = 0
 	o.startChannel(&o.time)
+}
+
+func (o *outer) budget() int {
+	if o.try.sameChannels != 0 {
+		return timeoutSame
+	}
+	return timeoutOwn
 }
 
 // lowerDemands is the first pass: it relaxes one demand after the other, in a
 // fixed order, until the best found cannot be beaten.
 func (o *outer) lowerDemands() {
 	for {
-		o.run()
+		o.runUnlessKnown()
 		if o.time == timePerfect || float32(o.best.nChannels)*o.best.bwInter >= o.totalBW {
 			return
 		}

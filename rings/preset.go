@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/ringtopo/ringtopo/graph"
 )
 
 // Preset is the content of a graph file for one node; absent sets are nil.
@@ -32,6 +34,9 @@ func (s *Set) check(m *machine) error {
 	}
 	if s.NChannels <= 0 && (s.Pattern < BalancedTree || s.Pattern > NVLS) {
 		return fmt.Errorf("%w: it has no channels, and those of pattern %d cannot be searched for", ErrPreset, s.Pattern)
+	}
+	if farthest := max(s.TypeIntra, s.TypeInter); farthest > graph.DIS {
+		return fmt.Errorf("%w: there is no path type %d", ErrPreset, uint8(farthest))
 	}
 	for c, ranks := range s.Intra {
 		if len(ranks) > m.nGPU {

@@ -74,6 +74,8 @@ func TestPresetThatDoesNotFit(t *testing.T) {
 		"pattern 6 cannot be":      {Pattern: 6},
 		"of pattern 0 cannot":      {},
 		"of pattern -3 cannot":     {Pattern: -3, NChannels: -2},
+		"no path type 10":          {Pattern: rings.Ring, TypeInter: 10},
+		"no path type 200":         {Pattern: rings.Ring, TypeIntra: 200},
 		"channel 1 names rank 100": {Pattern: rings.NVLS, NChannels: 2, Intra: [][]int{{0, 0, 0, 0}, {100}}},
 	} {
 		for _, p := range []rings.Preset{{Ring: &s}, {Tree: &s}, {NVLS: &s}} {

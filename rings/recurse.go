@@ -135,6 +135,7 @@ func (s *searcher) complete(time *int) {
 	s.try.nChannels++
 	if better(&s.try, &s.best, s.nGPU) {
 		s.best.copyFrom(&s.try, s.nGPU)
+		s.improvements++
 		if s.try.nChannels == s.try.maxChannels {
 			*time = timePerfect
 		}
