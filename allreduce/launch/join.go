@@ -50,8 +50,8 @@ type card struct {
 
 func (w World) meetingPoint() (network, address string, err error) {
 	if w.Local() {
-		dir, err := privateDir()
-		return "unix", socketPath(dir, w), err
+		address, err := socketPath(w)
+		return "unix", address, err
 	}
 	hostname, port, err := net.SplitHostPort(w.Master)
 	n, numErr := strconv.Atoi(port)
@@ -77,16 +77,28 @@ func host(ctx context.Context, w World, network, address string) (*Rank, error) 
 		return nil, err
 	}
 	links[0] = &link{conn: ours}
-	for met := 1; met < w.Size; met++ {
+	var refused error
+	for met := 1; met < w.Size; {
 		conn, err := l.Accept()
 		if err != nil {
 			closeLinks(links)
 			theirs.Close()
-			return nil, fmt.Errorf("%d of %d came: %w", met, w.Size, because(ctx, err))
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause // the listener was closed because of it
+			}
+			if refused != nil {
+				err = fmt.Errorf("%w; %w", err, refused)
+			}
+			return nil, fmt.Errorf("%d of %d came: %w", met, w.Size, err)
 		}
-		if err := admit(ctx, w, &link{conn: conn}, links, pids); err != nil {
-			conn.Close()
-			met-- // a stranger
+		switch err := admit(ctx, w, &link{conn: conn}, links, pids); {
+		case err == nil:
+			met++
+		case errors.Is(err, errTurnedAway):
+			refused = err
+			fallthrough
+		default:
+			conn.Close() // a stranger
 		}
 	}
 	self, err := unixConn(theirs)
@@ -107,6 +119,10 @@ func host(ctx context.Context, w World, network, address string) (*Rank, error) 
 // listen binds the meeting point.
 func listen(ctx context.Context, network, address string) (net.Listener, error) {
 	if network == "unix" {
+		if conn, err := net.Dial(network, address); err == nil {
+			conn.Close()
+			return nil, errors.New("another process is there that has rank 0 of this job, too")
+		}
 		os.Remove(address) // left behind by a rank 0 that was killed
 	} else if _, port, err := net.SplitHostPort(address); err == nil {
 		address = ":" + port
@@ -115,12 +131,21 @@ func listen(ctx context.Context, network, address string) (net.Listener, error) 
 	return c.Listen(ctx, network, address)
 }
 
-// admit reads a visitor's card and gives it its place.
+// cardTime is how long a visitor gets to show its card: a stranger that says
+// nothing must not keep the others out.
+const cardTime = 2 * time.Second
+
+// errTurnedAway is how a process ends that rank 0 does not expect.
+var errTurnedAway = errors.New("rank 0 turned away")
+
+// admit reads a visitor's card and gives it its place, or says why not.
 func admit(ctx context.Context, w World, l *link, links []*link, pids []int) error {
-	if d, ok := ctx.Deadline(); ok {
-		l.conn.SetReadDeadline(d)
-		defer l.conn.SetReadDeadline(time.Time{})
+	until := time.Now().Add(cardTime)
+	if d, ok := ctx.Deadline(); ok && d.Before(until) {
+		until = d
 	}
+	l.conn.SetReadDeadline(until)
+	defer l.conn.SetReadDeadline(time.Time{})
 	f, err := l.receive()
 	if err != nil {
 		return err
@@ -129,8 +154,18 @@ func admit(ctx context.Context, w World, l *link, links []*link, pids []int) err
 	if err := json.Unmarshal(f.payload, &c); err != nil {
 		return err
 	}
-	if c.Job != w.Job || c.Size != w.Size || c.Rank < 1 || c.Rank >= w.Size || links[c.Rank] != nil {
-		return fmt.Errorf("a process with rank %d of %d", c.Rank, c.Size)
+	why := ""
+	switch {
+	case c.Job != w.Job:
+		why = "a process of another job"
+	case c.Size != w.Size || c.Rank < 1 || c.Rank >= w.Size:
+		why = fmt.Sprintf("a process with rank %d of %d, expected are 1 to %d of %d", c.Rank, c.Size, w.Size-1, w.Size)
+	case links[c.Rank] != nil:
+		why = fmt.Sprintf("a second process with rank %d", c.Rank)
+	}
+	if why != "" {
+		_ = l.send((&DeathError{Reason: why}).frame()) // it may not wait for that
+		return fmt.Errorf("%w %s", errTurnedAway, why)
 	}
 	links[c.Rank], pids[c.Rank] = l, c.Pid
 	return nil
@@ -171,7 +206,10 @@ func enter(ctx context.Context, l *link, w World) (*Rank, error) {
 		defer l.conn.SetReadDeadline(time.Time{})
 	}
 	f, err := l.receive()
-	if err == nil && f.kind != hello {
+	switch {
+	case err == nil && f.kind == dead:
+		err = fmt.Errorf("%w %s", errTurnedAway, readDeath(f).Reason)
+	case err == nil && f.kind != hello:
 		err = errors.New("unexpected message")
 	}
 	if err != nil {

@@ -143,6 +143,7 @@ func startOne(o *Options, rank int) (*process, *link, error) {
 	}
 	if err != nil {
 		ours.Close()
+		_ = cmd.Process.Kill() // it may have ended, or not listen
 		<-p.done
 		return nil, nil, err
 	}

@@ -1,8 +1,11 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"strconv"
+	"strings"
 )
 
 // World is what an outside launcher tells a process of its place.
@@ -21,12 +24,12 @@ func (w World) Local() bool { return w.LocalSize == w.Size }
 type dialect struct {
 	launcher, rank, size, localRank, localSize string
 	job                                        []string
-	unless                                     string // of another launcher beneath this one
+	unless                                     string // of another launcher, which has started this process by that one
 }
 
 var dialects = []dialect{
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-		[]string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_ess_jobid"}, ""},
+		[]string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_ess_jobid"}, "TORCHELASTIC_RUN_ID"},
 	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", []string{"TORCHELASTIC_RUN_ID", "MASTER_PORT"}, ""},
 	{"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", []string{"PMI_ID", "HYDRA_JOBID"}, "SLURM_STEP_ID"},
 	// Inside an allocation, but not started by srun, there is no step.
@@ -66,15 +69,10 @@ func (d *dialect) read(lookup func(string) (string, bool)) (w World, err error) 
 	w.Size = number(d.size, 1, maxRanks)
 	w.Rank = number(d.rank, 0, w.Size-1)
 	w.LocalSize = number(d.localSize, 1, w.Size)
-	w.LocalRank = number(d.localRank, 0, w.Size-1)
-	if d.localSize == "" {
-		w.LocalSize = number("SLURM_STEP_NUM_NODES", 1, w.Size)
-		if w.LocalSize == 1 { // one node: all of them
-			w.LocalSize = w.Size
-		} else {
-			w.LocalSize = 0
-		}
+	if d.localSize == "" && number("SLURM_STEP_NUM_NODES", 1, w.Size) == 1 { // one node: all of them
+		w.LocalSize = w.Size
 	}
+	w.LocalRank = number(d.localRank, 0, cmp.Or(w.LocalSize, w.Size)-1)
 	for _, name := range d.job {
 		if v, set := lookup(name); set {
 			w.Job += name + "=" + v + " "
@@ -93,5 +91,5 @@ func master(lookup func(string) (string, bool)) string {
 	if !ok || !okToo {
 		return ""
 	}
-	return host + ":" + port
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
