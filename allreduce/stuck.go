@@ -68,13 +68,16 @@ func (s Stall) Meaning() string {
 }
 
 // StuckError is a run that ended at its time limit. Stalls are all waits that
-// were found, at least one.
+// were found; there are none where the limit passed before any rank waited.
 type StuckError struct {
 	Stalls []Stall
 	After  time.Duration
 }
 
 func (e *StuckError) Error() string {
+	if len(e.Stalls) == 0 {
+		return fmt.Sprintf("stuck after %v, in which no rank came to wait for another: the limit is too short, or the machine too busy", e.After)
+	}
 	root := e.Root()
 	var b strings.Builder
 	fmt.Fprintf(&b, "stuck after %v: %v; %s", e.After, root, root.Meaning())
@@ -88,8 +91,12 @@ func (e *StuckError) Error() string {
 }
 
 // Root is the wait that the others most likely follow from: one for a rank that
-// does not wait itself, else the one that had come least far.
+// does not wait itself, else the one that had come least far; nothing where no
+// wait was found.
 func (e *StuckError) Root() Stall {
+	if len(e.Stalls) == 0 {
+		return Stall{}
+	}
 	silent := e.Silent()
 	best := slices.MinFunc(e.Stalls, func(a, b Stall) int {
 		if x, y := slices.Contains(silent, a.Peer), slices.Contains(silent, b.Peer); x != y {

@@ -61,3 +61,11 @@ func TestRootWithoutSilentRank(t *testing.T) {
 		t.Errorf("root %v, silent %v: %v", r, e.Silent(), e)
 	}
 }
+
+// A limit may pass before any rank has come to wait.
+func TestStuckBeforeAnyWait(t *testing.T) {
+	e := &allreduce.StuckError{After: time.Millisecond}
+	if e.Root() != (allreduce.Stall{}) || len(e.Silent()) != 0 || !strings.Contains(e.Error(), "stuck after 1ms, in which no rank came to wait") {
+		t.Errorf("root %v, silent %v: %v", e.Root(), e.Silent(), e)
+	}
+}
