@@ -68,3 +68,6 @@ func (m *Machine) passedOver() (notes []string) {
 
 // sentence gives an assumption with its place.
 func sentence(a topo.Assumption) string { return strings.TrimPrefix(a.Where+": "+a.What, ": ") }
+
+// IsMatrix tells a machine that is known by the text of nvidia-smi topo -m.
+func (m *Machine) IsMatrix() bool { return m.matrix != nil }
