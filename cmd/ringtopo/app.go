@@ -62,7 +62,7 @@ input. NCCL's variables act as they do in NCCL.`,
 		Version:           version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { a.running = true },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.begin(cmd) },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
@@ -74,6 +74,16 @@ input. NCCL's variables act as they do in NCCL.`,
 	root.AddCommand(a.commands()...)
 	refuseUnknown(root)
 	return root
+}
+
+// begin is before every command: its command line was understood, unless a flag is
+// empty.
+func (a *app) begin(cmd *cobra.Command) error {
+	if err := refuseEmpty(cmd.Flags()); err != nil {
+		return err
+	}
+	a.running = true
+	return nil
 }
 
 // refuseUnknown makes the library's own commands refuse what they do not know,

@@ -31,12 +31,13 @@ type engineFlags struct {
 	inject string
 
 	engines []engine // to choose from
+	given   func(flag string) bool
 }
 
 // addEngineFlags gives a command --engine and what goes with it.
 func (a *app) addEngineFlags(cmd *cobra.Command) *engineFlags {
-	f := &engineFlags{engines: engines()}
 	fl := cmd.Flags()
+	f := &engineFlags{engines: engines(), given: fl.Changed}
 	fl.StringVar(&f.engine, "engine", engineAuto, "what moves the data: "+strings.Join(append([]string{engineAuto}, engineNames()...), ", "))
 	fl.BoolVar(&f.procs, "procs", false, "one process per rank, over shared memory; on GPUs each has a GPU of its own")
 	fl.BoolVar(&f.noP2P, "no-p2p", false, "on GPUs: go through the host's memory, as without peer access")
@@ -100,9 +101,6 @@ func engineNames() []string {
 }
 
 func openHost(a *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
-	if o.perGPU > 0 {
-		return nil, usage("--ranks-per-gpu %d: on this host's CPU ranks have no GPUs; it goes with --engine gpu", o.perGPU)
-	}
 	opt := host.Options{Limit: o.limit, Fault: o.fault}
 	if o.procs {
 		return host.NewProcs(l, opt, a.err)
@@ -154,9 +152,6 @@ func startGPU(a *app, l *allreduce.Layout, o gpu.Options, procs bool) (gpuExecut
 }
 
 func openNCCL(_ *app, l *allreduce.Layout, o engineOptions) (allreduce.Executor, error) {
-	if o.procs || o.perGPU > 1 || o.fault.Kind != allreduce.NoFault {
-		return nil, usage("--procs, --ranks-per-gpu and --inject do not go with --engine nccl")
-	}
 	api, err := nccl.Open(o.nccl)
 	if err != nil {
 		return nil, err
@@ -193,8 +188,8 @@ func fitChannels(ex allreduce.Executor, p *allreduce.Plan) (list []int, note str
 // choose finds the engine that the flags ask for. On auto a GPU is used only
 // for the machine that it is in.
 func (f *engineFlags) choose(m *machineFlags) (engine, error) {
-	if f.limit <= 0 {
-		return engine{}, usage("--limit %v: want a time above 0", f.limit)
+	if f.limit < leastLimit {
+		return engine{}, usage("--limit %v: want at least %v", f.limit, leastLimit)
 	}
 	if f.perGPU < 0 {
 		return engine{}, usage("--ranks-per-gpu %d: want at least 1, or 0 for what fits", f.perGPU)
@@ -206,16 +201,36 @@ func (f *engineFlags) choose(m *machineFlags) (engine, error) {
 			if err := e.usable(f); err != nil {
 				return engine{}, &codedError{exitNoGPU, err}
 			}
-			return e, nil
+			return e, f.fit(e)
 		case f.engine == engineAuto && (here || e.name == "host"):
 			if err := e.usable(f); err == nil {
-				return e, nil
+				return e, f.fit(e)
 			} else if !errors.Is(err, allreduce.ErrNoDevice) {
 				return engine{}, err
 			}
 		}
 	}
 	return engine{}, usage("--engine %s: want one of %s, %s", f.engine, engineAuto, strings.Join(engineNames(), ", "))
+}
+
+// leastLimit is more than ranks that are well need to meet.
+const leastLimit = time.Millisecond
+
+// fit refuses flags that mean nothing to the engine. NCCL may be a choice of
+// tables, beside our engine on GPUs.
+func (f *engineFlags) fit(e engine) error {
+	for _, x := range []struct {
+		flag    string
+		engines []string
+	}{
+		{"ranks-per-gpu", []string{"gpu"}}, {"no-p2p", []string{"gpu"}}, {"spread", []string{"gpu"}},
+		{"libnccl", []string{"nccl", "gpu"}}, {"procs", []string{"gpu", "host"}}, {"inject", []string{"gpu", "host"}},
+	} {
+		if f.given(x.flag) && !slices.Contains(x.engines, e.name) {
+			return usage("--%s goes with --engine %s; here the data is moved by %s", x.flag, strings.Join(x.engines, " or "), e.name)
+		}
+	}
+	return nil
 }
 
 // stillRuns adds to the news that this machine cannot be probed that its GPUs can

@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -32,4 +34,29 @@ func flagError(err error) error {
 		return usage("--%s %s: the number is out of range", flag.Name, invalid.GetValue())
 	}
 	return usage("--%s %q: want %s", flag.Name, invalid.GetValue(), want)
+}
+
+// refuseEmpty refuses flags that are given as an empty text, such as an unset
+// variable of a script: what they name would silently be another thing.
+func refuseEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		list, isList := f.Value.(pflag.SliceValue)
+		switch {
+		case err != nil:
+		case isList && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")), !isList && f.Value.String() == "":
+			err = usage("--%s is empty", f.Name)
+		}
+	})
+	return err
+}
+
+// together refuses flags that mean nothing but with something else, which is not
+// asked for.
+func together(cmd *cobra.Command, asked bool, with string, flags ...string) error {
+	for _, name := range flags {
+		if !asked && cmd.Flags().Changed(name) {
+			return usage("--%s goes with %s", name, with)
+		}
+	}
+	return nil
 }

@@ -29,6 +29,10 @@ type machineFlags struct {
 	reads func(*ncclenv.Env)
 }
 
+// machineFlagNames are those that say something of a machine. NCCL's variables do
+// without one.
+var machineFlagNames = append([]string{"machine", "gpus", "nodes"}, matrixFlagNames...)
+
 // addMachineFlags gives a command -m, --nodes, --gpus and --set.
 func (a *app) addMachineFlags(cmd *cobra.Command) *machineFlags {
 	f := a.addBoxFlags(cmd)
@@ -72,6 +76,9 @@ func (a *app) open(f *machineFlags) ([]*job.Machine, []int, *ncclenv.Env, error)
 		} else if ms[i], err = src.Open(name); err != nil {
 			return nil, nil, nil, err
 		}
+	}
+	if err := f.matrix.fit(ms); err != nil {
+		return nil, nil, nil, err
 	}
 	if ms, err = job.Repeat(ms, f.nodes); err != nil {
 		return nil, nil, nil, usage("--nodes %d: %v", f.nodes, err)
@@ -130,6 +137,17 @@ func (a *app) newJob(f *machineFlags) (*job.Job, error) {
 	return j, nil
 }
 
+// settle has NCCL's variables act where there is no machine, and tells which did.
+func (a *app) settle(f *machineFlags) error {
+	env, _, err := a.env(f)
+	if err != nil {
+		return err
+	}
+	f.reads(env)
+	a.noteJob(nil, env)
+	return nil
+}
+
 // seeBoxes builds the machines' graphs without searching them.
 func (a *app) seeBoxes(f *machineFlags) ([]job.Box, error) {
 	ms, gpus, env, err := a.open(f)
@@ -178,17 +196,6 @@ func (a *app) noteJob(boxes []job.Box, env *ncclenv.Env) {
 			a.note("--set %s has no influence here; is the name right?", name)
 		}
 	}
-}
-
-// named refuses flags that are given as an empty text, such as an unset variable
-// of a script: what they name would silently be another thing.
-func named(cmd *cobra.Command, flags ...string) error {
-	for _, name := range flags {
-		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			return usage("--%s is empty", name)
-		}
-	}
-	return nil
 }
 
 // noGPU adds to the news that there is no driver how to do without.

@@ -16,9 +16,6 @@ func (a *app) newMan() *cobra.Command {
 		Example: "  ringtopo man --dir /usr/local/share/man/man1",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := named(cmd, "dir"); err != nil {
-				return err
-			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return newOutputError(dir, err)
 			}
@@ -26,6 +23,7 @@ func (a *app) newMan() *cobra.Command {
 			if err := doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "RINGTOPO", Section: "1", Source: "ringtopo"}, dir); err != nil {
 				return newOutputError(dir, err)
 			}
+			a.note("the pages are in %s", dir)
 			return nil
 		},
 	}
@@ -42,9 +40,6 @@ func (a *app) newDocs() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := named(cmd, "dir"); err != nil {
-				return err
-			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return newOutputError(dir, err)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringtopo/ringtopo/internal/job"
 	"github.com/ringtopo/ringtopo/topo/smi"
 )
 
@@ -12,6 +13,23 @@ import (
 type matrixFlags struct {
 	sm, pcie, nicGbps int
 	nvswitch          string
+	given             func(flag string) bool
+}
+
+// matrixFlagNames are all of them.
+var matrixFlagNames = []string{"sm", "pcie", "nic-gbps", "nvswitch"}
+
+// fit refuses to be told about a matrix where there is none.
+func (f *matrixFlags) fit(ms []*job.Machine) error {
+	if slices.ContainsFunc(ms, (*job.Machine).IsMatrix) {
+		return nil
+	}
+	for _, name := range matrixFlagNames {
+		if f.given(name) {
+			return usage("--%s tells about the text of nvidia-smi topo -m, and %s is none", name, ms[0].Name)
+		}
+	}
+	return nil
 }
 
 func (f *matrixFlags) register(cmd *cobra.Command) {
@@ -19,6 +37,7 @@ func (f *matrixFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.pcie, "pcie", 0, "of an nvidia-smi matrix: generation of its PCI Express, 1 to 6 (default by compute capability)")
 	cmd.Flags().IntVar(&f.nicGbps, "nic-gbps", 0, "of an nvidia-smi matrix: speed of its NICs, Gb/s (default by compute capability)")
 	cmd.Flags().StringVar(&f.nvswitch, "nvswitch", "", "of an nvidia-smi matrix: yes or no, whether NVLinks lead to a switch (default by their number)")
+	f.given = cmd.Flags().Changed
 	complete(cmd, map[string][]string{"nvswitch": {"yes", "no"}, "pcie": {"1", "2", "3", "4", "5", "6"}})
 }
 

@@ -41,7 +41,7 @@ Exit code 1: a case did not end as it must.`,
   ringtopo model --fault no-fence --traces
   ringtopo model -o json --out model.json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.model(&c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.model(cmd, &c) },
 	}
 	c.out = a.addOutput(cmd, "table", "json", "yaml", "csv", "markdown")
 	cmd.Flags().StringVar(&c.proto, "proto", "", "only this protocol: Simple, LL, LL128")
@@ -60,9 +60,12 @@ type explored struct {
 	err    error // how it differs from what must be
 }
 
-func (a *app) model(c *modelCommand) error {
+func (a *app) model(cmd *cobra.Command, c *modelCommand) error {
 	format, err := c.out.resolve()
 	if err != nil {
+		return err
+	}
+	if err := together(cmd, format == "table" || format == "markdown", "-o table or -o markdown: JSON and YAML have all traces", "traces"); err != nil {
 		return err
 	}
 	entries, err := c.entries()
@@ -113,9 +116,24 @@ func (c *modelCommand) entries() ([]fifo.Entry, error) {
 		return c.proto != "" && e.Case.Proto != proto || c.fault != "" && e.Case.Fault != fault || c.slots != 0 && e.Case.Slots != c.slots
 	})
 	if len(entries) == 0 {
-		return nil, usage("no case has --proto %q, --fault %q and --slots %d: ringtopo model lists them all", c.proto, c.fault, c.slots)
+		return nil, usage("no case has %s: ringtopo model lists them all", c.asked())
 	}
 	return entries, nil
+}
+
+// asked repeats the flags that choose cases.
+func (c *modelCommand) asked() string {
+	var flags []string
+	if c.proto != "" {
+		flags = append(flags, "--proto "+c.proto)
+	}
+	if c.fault != "" {
+		flags = append(flags, "--fault "+c.fault)
+	}
+	if c.slots != 0 {
+		flags = append(flags, fmt.Sprintf("--slots %d", c.slots))
+	}
+	return strings.Join(flags, " ")
 }
 
 func faultNames() []string {

@@ -95,6 +95,12 @@ func (f *planFlags) planner(c *connect.Comm) (*plan.Planner, plan.Force, error) 
 // best says that the best choice is asked for, instead of NCCL's.
 func (f *planFlags) best() bool { return f.mayBest && strings.EqualFold(f.algo, bench.Best) }
 
+// anyBest says that it is asked for in a list, too.
+func (f *planFlags) anyBest() bool {
+	isBest := func(algo string) bool { return strings.EqualFold(algo, bench.Best) }
+	return f.mayBest && slices.ContainsFunc(strings.Split(f.algo, ","), isBest)
+}
+
 func (f *planFlags) force() (force plan.Force, err error) {
 	if f.best() && f.proto != "" {
 		return force, usage("--proto %s: the best choice has its own protocol; name an algorithm with --algo", f.proto)

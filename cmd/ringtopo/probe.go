@@ -46,10 +46,7 @@ be found to be that machine.`,
   ringtopo probe -m dgx-1v --gpus 0,3 --out two.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := named(cmd, "replay", "capture"); err != nil {
-				return err
-			}
-			if err := r.apply(f, cmd.Flags().Changed("machine")); err != nil {
+			if err := r.apply(f, o, cmd.Flags().Changed("machine")); err != nil {
 				return err
 			}
 			return a.probe(f, o, r)
@@ -66,7 +63,7 @@ be found to be that machine.`,
 }
 
 // apply checks that the flags go together.
-func (r *recordFlags) apply(f *machineFlags, named bool) error {
+func (r *recordFlags) apply(f *machineFlags, o *output, named bool) error {
 	switch {
 	case r.replay != "" && named:
 		return usage("--replay %s names a machine, and so does -m; give one of them", r.replay)
@@ -83,6 +80,8 @@ func (r *recordFlags) apply(f *machineFlags, named bool) error {
 	switch {
 	case r.mask && r.capture == "":
 		return usage("--mask goes with --capture")
+	case r.capture != "" && (o.format != "" || o.file != ""):
+		return usage("--capture writes a folder and nothing else: leave out -o and --out")
 	case r.capture != "" && r.replay != "":
 		return usage("--capture makes a recording, and --replay reads one; give one of them")
 	case r.mask && f.machines[0] != job.Auto:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -41,19 +42,26 @@ Graph XML is what NCCL_GRAPH_FILE takes: the search of the node of --rank.`,
   ringtopo rings -m dgx-1v -o table
   ringtopo rings -m dgx-h100 --nodes 4 -o json --out rings.json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.rings(&c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.rings(cmd, &c) },
 	}
 	c.machine = a.addMachineFlags(cmd)
 	c.out = a.addOutput(cmd, "text", "table", "json", "yaml", "graph-xml")
 	cmd.Flags().BoolVarP(&c.verbose, "verbose", "v", false, "all lines that a rank logs about the graph")
-	cmd.Flags().IntVar(&c.rank, "rank", 0, "the rank whose lines -v prints")
+	cmd.Flags().IntVar(&c.rank, "rank", 0, "the rank whose lines -v prints, or whose node -o graph-xml writes")
 	cmd.Flags().BoolVar(&c.full, "full", false, "name all ranks of a ring, not only the first 20")
 	return cmd
 }
 
-func (a *app) rings(c *ringsCommand) error {
+func (a *app) rings(cmd *cobra.Command, c *ringsCommand) error {
 	format, err := c.out.resolve()
 	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		together(cmd, format == "text", "-o text", "verbose"),
+		together(cmd, format == "text" || format == "table", "-o text or -o table", "full"),
+		together(cmd, c.verbose || format == "graph-xml", "-v or -o graph-xml", "rank"),
+	); err != nil {
 		return err
 	}
 	j, err := a.newJob(c.machine)

@@ -47,10 +47,11 @@ planner gives it, or one given by hand with --ring, which takes the whole messag
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			given := cmd.Flags().Changed
-			if c.given, c.looped = given("rank"), given("loop"); given("ring") && slices.ContainsFunc([]string{"machine", "gpus", "nodes", "channel"}, given) {
-				return usage("--ring is a ring by hand: it goes with none of -m, --gpus, --nodes and --channel")
+			c.given, c.looped = given("rank"), given("loop")
+			if err := ringAlone(cmd, "channel", "channels", "nchannels"); err != nil {
+				return err
 			}
-			if err := named(cmd, "ring"); err != nil {
+			if err := ringAlone(cmd, machineFlagNames...); err != nil {
 				return err
 			}
 			return a.schedule(&c)
@@ -64,6 +65,17 @@ planner gives it, or one given by hand with --ring, which takes the whole messag
 	cmd.Flags().IntVar(&c.rank, "rank", 0, "only this rank (default all)")
 	cmd.Flags().IntVar(&c.loop, "loop", 0, "only this loop, -1 for the last (default all)")
 	return cmd
+}
+
+// ringAlone refuses flags that say something of a machine or its channels, where a
+// ring by hand has neither.
+func ringAlone(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if cmd.Flags().Changed("ring") && cmd.Flags().Changed(name) {
+			return usage("--ring is a ring by hand: --%s goes with a machine's", name)
+		}
+	}
+	return nil
 }
 
 // scheduled is what is shown.
@@ -138,6 +150,9 @@ func (a *app) ringOf(c *scheduleCommand) (*connect.Comm, *scheduled, error) {
 		ring, err := schedule.ParseRing(c.ring)
 		if err != nil {
 			return nil, nil, usage("--ring: %v", err)
+		}
+		if err := a.settle(c.machine); err != nil {
+			return nil, nil, err
 		}
 		l := &allreduce.Layout{NRanks: ring.Len(), Rings: [][]int{ring.Order()}}
 		return plan.Nominal(l), &scheduled{ring: ring}, nil

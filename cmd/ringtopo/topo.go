@@ -45,7 +45,7 @@ func (a *app) newTopo() *cobra.Command {
   ringtopo topo -m v100x4 --view all
   ringtopo topo -m h100x4 -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.topo(f, o, views) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.topo(cmd, f, o, views) },
 	}
 	f = a.addBoxFlags(cmd)
 	o = a.addOutput(cmd, "text", "json", "yaml")
@@ -54,9 +54,12 @@ func (a *app) newTopo() *cobra.Command {
 	return cmd
 }
 
-func (a *app) topo(f *machineFlags, o *output, names []string) error {
+func (a *app) topo(cmd *cobra.Command, f *machineFlags, o *output, names []string) error {
 	format, err := o.resolve()
 	if err != nil {
+		return err
+	}
+	if err := together(cmd, format == "text", "-o text: other formats have all of it", "view"); err != nil {
 		return err
 	}
 	views, err := chooseViews(names)

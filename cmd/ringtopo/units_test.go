@@ -108,7 +108,7 @@ func TestFlagsSayWhatTheyWant(t *testing.T) {
 		"topo --nvswitch perhaps -m v100x4":  `--nvswitch perhaps: say yes or no`,
 		"plan -m v100x4 --nchannels 99":      `--nchannels 99: want 1 to 32`,
 		"plan -m v100x4 --op xor":            `--op: unknown operation "xor": want one of sum, prod, max, min, avg`,
-		"model --slots 3":                    `no case has --proto "", --fault "" and --slots 3: ringtopo model lists them all`,
+		"model --slots 3":                    `no case has --slots 3: ringtopo model lists them all`,
 	} {
 		var out, notes bytes.Buffer
 		a := &app{in: strings.NewReader(""), out: &out, err: &notes}

@@ -70,11 +70,25 @@ than --min-busbw on all channels together.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.hasM, c.hasBytes = cmd.Flags().Changed("machine"), cmd.Flags().Changed("bytes")
+			if err := c.check(cmd); err != nil {
+				return err
+			}
 			return a.validate(c)
 		},
 	}
 	a.addValidateFlags(cmd, c)
 	return cmd
+}
+
+// check refuses flags that mean nothing beside the others.
+func (c *validateCommand) check(cmd *cobra.Command) error {
+	if err := together(cmd, c.plan.anyBest(), "--algo best", "tuning"); err != nil {
+		return err
+	}
+	if err := ringAlone(cmd, "channels", "nchannels"); err != nil || c.hasM {
+		return err
+	}
+	return together(cmd, c.ring == "", "a machine: with --ring name one with -m", machineFlagNames...)
 }
 
 func (a *app) addValidateFlags(cmd *cobra.Command, c *validateCommand) {
@@ -154,8 +168,10 @@ func (a *app) newValidator(c *validateCommand) (*validator, error) {
 	}
 	v := &validator{app: a, command: c, sweep: sweep, options: opt, bar: a.newProgress()}
 	v.report = allreduce.Report{Schema: allreduce.ReportSchema, Machine: c.machine.machines, OK: true}
-	if v.tables, err = openTuning(c.tuning); err != nil {
-		return nil, err
+	if c.plan.anyBest() {
+		if v.tables, err = openTuning(c.tuning); err != nil {
+			return nil, err
+		}
 	}
 	if v.comm, err = a.validated(c, v); err != nil {
 		return nil, err
@@ -198,6 +214,11 @@ func (a *app) validated(c *validateCommand, v *validator) (*connect.Comm, error)
 	if c.ring == "" {
 		v.rings = ringsOf(j)
 		return j.Comm, nil
+	}
+	if j == nil {
+		if err := a.settle(c.machine); err != nil {
+			return nil, err
+		}
 	}
 	ring, err := schedule.ParseRing(c.ring)
 	if err != nil {
