@@ -12,18 +12,19 @@ import (
 	"github.com/ringtopo/ringtopo/internal/job"
 )
 
-// ringRow is one distinct ring and the channels that run it.
+// ringRow is one distinct ring and the channels that run it over the same links.
 type ringRow struct {
 	channels []int
 	order    []int32
 	hops     []job.Hop
 }
 
-// distinctRings groups channels that run the same ring, in order of the first.
+// distinctRings groups channels that run the same ring over the same links, in
+// order of the first. Between nodes one ring can leave by other cards.
 func distinctRings(j *job.Job) []*ringRow {
 	var rows []*ringRow
 	for id, r := range j.Comm.Rings {
-		i := slices.IndexFunc(rows, func(row *ringRow) bool { return slices.Equal(row.order, r.Order) })
+		i := slices.IndexFunc(rows, func(row *ringRow) bool { return j.SameWays(row.channels[0], id) })
 		if i < 0 {
 			i = len(rows)
 			rows = append(rows, &ringRow{order: r.Order, hops: j.Hops(id)})

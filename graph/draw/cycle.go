@@ -130,26 +130,35 @@ func (o *Overlay) closed() bool {
 func (c *circle) describe(hop Hop) (cycleHop, error) {
 	from, to := c.places[hop.From], c.places[hop.To]
 	if hop.Nets != nil {
-		out, err := findNet(&c.hosts[from.host], hop.Nets.Out)
-		if err != nil {
-			return cycleHop{}, err
-		}
-		in, err := findNet(&c.hosts[to.host], hop.Nets.In)
-		if err != nil {
-			return cycleHop{}, err
-		}
-		bw := min(out.Net.BW, in.Net.BW)
-		text := []string{"NET " + netName(out), "to " + netName(in), gbps(bw)}
-		if netName(out) == netName(in) {
-			text = []string{"NET " + netName(out), gbps(bw)}
-		}
-		return cycleHop{text, bw, "over the network"}, nil
+		return c.overNetwork(hop, from, to)
 	}
 	if from.host != to.host {
 		return cycleHop{}, fmt.Errorf("hop %d to %d leaves its host without network devices", hop.From, hop.To)
 	}
 	path, _ := c.hosts[from.host].Graph.Path(from.node, to.node)
 	return cycleHop{[]string{pathKind(path), gbps(path.BW)}, path.BW, pathTip(path)}, nil
+}
+
+// overNetwork describes a hop by the cards at its ends. It is as fast as the
+// narrowest link of the whole way, which need not be a card's.
+func (c *circle) overNetwork(hop Hop, from, to gpuPlace) (cycleHop, error) {
+	sender, receiver := &c.hosts[from.host], &c.hosts[to.host]
+	out, err := findNet(sender, hop.Nets.Out)
+	if err != nil {
+		return cycleHop{}, err
+	}
+	in, err := findNet(receiver, hop.Nets.In)
+	if err != nil {
+		return cycleHop{}, err
+	}
+	there, _ := sender.Graph.Path(from.node, out)
+	here, _ := receiver.Graph.Path(in, to.node)
+	bw := min(there.BW, here.BW)
+	text := []string{"NET " + netName(out), "to " + netName(in), gbps(bw)}
+	if netName(out) == netName(in) {
+		text = []string{"NET " + netName(out), gbps(bw)}
+	}
+	return cycleHop{text, bw, "over the network, " + pathTip(there) + ", then " + pathTip(here)}, nil
 }
 
 // pathKind names a path by its links where it is NVLink, else by its type.

@@ -4,6 +4,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/ringtopo/ringtopo/graph"
+	"github.com/ringtopo/ringtopo/topo/machines"
 )
 
 func TestCycleGoesRound(t *testing.T) {
@@ -81,4 +84,58 @@ func TestSlowestHopIsTold(t *testing.T) {
 	if got := title.lines[len(title.lines)-1].text; got != "slowest hop 20 GB/s" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// TestHopsOverTheNetworkAreAsFastAsTheirWay: between machines the narrowest link
+// counts, be it a card's or one on the way to it.
+func TestHopsOverTheNetworkAreAsFastAsTheirWay(t *testing.T) {
+	for _, name := range machines.Names() {
+		hosts := machine(t, name, 2)
+		if len(hosts[0].Graph.NodesOf(graph.NET)) == 0 {
+			continue
+		}
+		o := ring(hosts, 0, inOrder(hosts)...)
+		p, err := Cycles(hosts, []Overlay{o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		per := len(hosts[0].Ranks)
+		for _, i := range []int{per - 1, 2*per - 1} {
+			hop := o.Hops[i]
+			least := narrowest(t, hosts[hop.From/per].Graph, graph.GPU, hop.From%per, graph.NET, 0)
+			least = min(least, narrowest(t, hosts[hop.To/per].Graph, graph.NET, 0, graph.GPU, hop.To%per))
+			text := p.wires[i].label
+			if got := text[len(text)-1].text; got != gbps(least) {
+				t.Errorf("%s: hop %d to %d is labelled %q, its narrowest link has %s", name, hop.From, hop.To, got, gbps(least))
+			}
+			if want := "NET " + netName(hosts[0].Graph.NodesOf(graph.NET)[0]); text[0].text != want {
+				t.Errorf("%s: hop %d to %d is labelled %q, want %q", name, hop.From, hop.To, text[0].text, want)
+			}
+		}
+	}
+	// The slot of this card carries less than its port.
+	hosts := machine(t, "power9x4", 2)
+	p, err := Cycles(hosts, []Overlay{ring(hosts, 0, inOrder(hosts)...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	title := p.allBoxes()["c0 title"].lines
+	if got := title[len(title)-1].text; got != "slowest hop 12 GB/s" {
+		t.Errorf("power9x4: %q", got)
+	}
+}
+
+// narrowest gives the bandwidth of the narrowest link between two nodes, each
+// named by type and index.
+func narrowest(t *testing.T, g *graph.Graph, from graph.NodeType, i int, to graph.NodeType, j int) float32 {
+	t.Helper()
+	p, _ := g.Path(g.NodesOf(from)[i], g.NodesOf(to)[j])
+	if p.Hops() == 0 {
+		t.Fatalf("no way from %s %d to %s %d", from, i, to, j)
+	}
+	least := p.Links[0].BW
+	for _, l := range p.Links {
+		least = min(least, l.BW)
+	}
+	return least
 }

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"slices"
+
 	"github.com/ringtopo/ringtopo/connect"
 	"github.com/ringtopo/ringtopo/graph"
 )
@@ -29,6 +31,27 @@ func (j *Job) Hops(channel int) []Hop {
 		hops[i] = j.hop(channel, int(r), int(order[(i+1)%len(order)]))
 	}
 	return hops
+}
+
+// SameWays tells whether the rings of two channels take the same links: the same
+// order, and between nodes the same networks.
+func (j *Job) SameWays(a, b int) bool {
+	order := j.Comm.Rings[a].Order
+	if !slices.Equal(order, j.Comm.Rings[b].Order) {
+		return false
+	}
+	for i, r := range order {
+		from, to := int(r), int(order[(i+1)%len(order)])
+		m, n := j.Comm.RankToNode[from], j.Comm.RankToNode[to]
+		if m == n {
+			continue
+		}
+		x, y := &j.Comm.Nodes[m], &j.Comm.Nodes[n]
+		if network(x, a, from, 1) != network(x, b, from, 1) || network(y, a, to, 0) != network(y, b, to, 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // Slowest gives the first of the hops with the least bandwidth.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +98,27 @@ func TestHopsFollowTheRing(t *testing.T) {
 				checkHop(t, j, h)
 			}
 		}
+	}
+}
+
+// Channels take the same ways exactly where all links of their hops are the same.
+func TestSameWays(t *testing.T) {
+	for _, name := range machines.Names() {
+		m := open(t, name)
+		for _, j := range []*Job{newJob(t, nil, nil, m), newJob(t, nil, nil, m, m)} {
+			for a := range j.Comm.Rings {
+				for b := range j.Comm.Rings {
+					if got, want := j.SameWays(a, b), reflect.DeepEqual(j.Hops(a), j.Hops(b)); got != want {
+						t.Errorf("%s, %d nodes, channels %d and %d: same ways %v, want %v", name, len(j.Comm.Nodes), a, b, got, want)
+					}
+				}
+			}
+		}
+	}
+	// One ring, but two cards that take turns.
+	m := open(t, "power9x4")
+	if j := newJob(t, nil, nil, m, m); j.SameWays(0, 1) || !j.SameWays(0, 2) {
+		t.Errorf("power9x4: channels 0 and 1 alike: %v, 0 and 2: %v", j.SameWays(0, 1), j.SameWays(0, 2))
 	}
 }
 
