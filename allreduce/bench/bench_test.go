@@ -283,7 +283,7 @@ func TestSkippedSettingsSayWhy(t *testing.T) {
 
 func TestBadRecipes(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                      "EOF",
+		``:                                      "is empty",
 		`vary: {}`:                              "nothing is varied",
 		`vary: {colour: [red]}`:                 `unknown setting "colour"`,
 		`vary: {channels: []}`:                  "no levels",

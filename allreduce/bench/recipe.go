@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -87,7 +88,11 @@ func ReadRecipe(r io.Reader, name string) (*Recipe, error) {
 	rec := &Recipe{Warmup: 2, Cycles: 2, Iterations: 20, CVLimit: 0.10, Tie: 0.03}
 	d := yaml.NewDecoder(io.LimitReader(r, 1<<20))
 	d.KnownFields(true)
-	if err := d.Decode(rec); err != nil {
+	err := d.Decode(rec)
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %s is empty", ErrRecipe, name)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRecipe, name, err)
 	}
 	if rec.Name == "" {
@@ -98,6 +103,14 @@ func ReadRecipe(r io.Reader, name string) (*Recipe, error) {
 	}
 	return rec, nil
 }
+
+// Same tells whether another recipe measures the same in the same way.
+func (r *Recipe) Same(o *Recipe) bool {
+	return maps.Equal(r.Baseline, o.Baseline) && sameLevels(r.Vary, o.Vary) && sameLevels(r.Grid, o.Grid) && r.Interact == o.Interact &&
+		r.Warmup == o.Warmup && r.Cycles == o.Cycles && r.Iterations == o.Iterations && r.CVLimit == o.CVLimit && r.Tie == o.Tie
+}
+
+func sameLevels(a, b map[string][]string) bool { return maps.EqualFunc(a, b, slices.Equal) }
 
 // Validate says what a recipe asks for that cannot be.
 func (r *Recipe) Validate() error {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringtopo/ringtopo/allreduce/bench"
-	"github.com/ringtopo/ringtopo/allreduce/bench/chart"
 )
 
 // benchCommand is one call of ringtopo bench.
@@ -120,24 +117,29 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	case (c.list || c.planOnly) && (c.out.file != "" || orWord(c.out.format, "table") != "table"):
 		return usage("--list and --plan print text only: leave out -o and --out")
 	case c.list:
-		return a.listRecipes()
+		return a.listRecipes(cmd)
 	}
-	format, err := c.out.resolve()
+	return a.experiment(cmd, c)
+}
+
+// experiment measures a recipe, or shows what was measured before.
+func (a *app) experiment(cmd *cobra.Command, c *benchCommand) error {
+	format, err := c.format(cmd)
 	if err != nil {
 		return err
 	}
-	if err := c.checkNumbers(); err != nil {
-		return err
-	}
-	old, err := readResult(c.compare)
+	old, err := readResult("compare", c.compare)
 	if err != nil {
 		return err
 	}
-	begun, err := readResult(c.resume)
+	begun, err := c.begun(cmd)
 	switch {
 	case err != nil:
 		return err
 	case begun != nil && begun.Finished && !c.planOnly:
+		if err := c.drawable(begun.Recipe, format); err != nil {
+			return err
+		}
 		return a.report(c, begun, old, format) // wherever it was measured
 	}
 	m, e, err := a.openBench(c)
@@ -148,8 +150,14 @@ func (a *app) bench(cmd *cobra.Command, c *benchCommand) error {
 	if err != nil {
 		return err
 	}
+	if err := c.drawable(res.Recipe, format); err != nil {
+		return err
+	}
 	if c.planOnly {
 		return a.planBench(m, res.Recipe)
+	}
+	if err := m.learn(c, res.Recipe); err != nil {
+		return err
 	}
 	return a.measure(c, m, res, old, format)
 }
@@ -161,8 +169,33 @@ func (c *benchCommand) checkNumbers() error {
 		return usage("--view %s: want lines or heat", c.view)
 	case !(c.tie >= 0): // nor NaN
 		return usage("--tie %v: want a relative difference from 0 on, such as 0.05", c.tie)
-	case c.nchannels > maxChannels:
+	case c.nchannels < 0 || c.nchannels > maxChannels:
 		return usage("--nchannels %d: want 1 to %d, or 0 for what NCCL makes", c.nchannels, maxChannels)
+	case c.nthreads != 0 && (c.nthreads < leastThreads || c.nthreads > mostThreadsLL128 || c.nthreads%32 != 0):
+		return usage("--nthreads %d: want a multiple of 32 from %d to %d, or 0 for what NCCL chooses", c.nthreads, leastThreads, mostThreadsLL128)
+	}
+	return nil
+}
+
+// format is that of the result. What has no part in it is refused.
+func (c *benchCommand) format(cmd *cobra.Command) (string, error) {
+	format, err := c.out.resolve()
+	if err == nil {
+		err = c.checkNumbers()
+	}
+	if err == nil {
+		err = together(cmd, c.compare != "", "--compare", "tie")
+	}
+	if err == nil {
+		err = together(cmd, format == "svg" || format == "png", "-o svg or -o png", "view")
+	}
+	return format, err
+}
+
+// drawable refuses a picture that an experiment cannot give, before it is run.
+func (c *benchCommand) drawable(r *bench.Recipe, format string) error {
+	if c.view == "heat" && !r.Interact && (format == "svg" || format == "png") {
+		return usage("--view heat draws interactions, and the recipe %s does not ask for them (interact: true)", r.Name)
 	}
 	return nil
 }
@@ -187,62 +220,12 @@ func (a *app) openBench(c *benchCommand) (m *benchMachine, e engine, err error) 
 	return m, e, m.use(a, c, e, opt)
 }
 
-// measure runs the experiment and shows what came of it, also of one that an
-// interrupt or an error ended.
-func (a *app) measure(c *benchCommand, m *benchMachine, res, old *bench.Result, format string) error {
-	bar := a.newProgress()
-	runErr := bench.Run(a.ctx, m, res, bar.show)
-	bar.end()
-	switch {
-	case runErr == nil:
-		return a.report(c, res, old, format)
-	case !res.Begun():
-		return failedRun(runErr)
-	case errors.Is(runErr, context.Canceled):
-		a.note("interrupted: what was measured is kept; go on with --resume")
-		a.ctx = context.WithoutCancel(a.ctx)
-	default:
-		a.note("ended by an error: what was measured before it is kept; go on with --resume")
-	}
-	return errors.Join(failedRun(runErr), a.report(c, res, old, format))
-}
-
-// report shows what was measured, and sets it against an older result where it
-// is whole.
-func (a *app) report(c *benchCommand, res, old *bench.Result, format string) error {
-	analysis, err := bench.Analyse(res)
-	if err != nil {
-		return err
-	}
-	if err := a.emit(c.out, func(w io.Writer) error { return writeBench(w, res, analysis, format, c.view) }); err != nil {
-		return err
-	}
-	if !res.Finished || old == nil {
-		return nil
-	}
-	show := a.print
-	if format != "table" && c.out.file == "" { // the result is there, for programs
-		show = func(write func(io.Writer) error) error { return write(a.err) }
-	}
-	return compareBench(bench.Compare(old, res, c.tie), show)
-}
-
-func writeBench(w io.Writer, res *bench.Result, analysis *bench.Analysis, format, view string) error {
-	switch format {
-	case "csv":
-		return bench.WriteCSV(w, analysis)
-	case "json":
-		return encode(w, "json", res)
-	case "svg", "png":
-		if view == "heat" {
-			return chart.Heat(w, res, analysis, format)
+func (a *app) listRecipes(cmd *cobra.Command) error {
+	for _, name := range append([]string{"plan", "resume", "compare"}, recipeFlags...) {
+		if cmd.Flags().Changed(name) {
+			return usage("--list only lists: leave out --%s", name)
 		}
-		return chart.Lines(w, res, analysis, format)
 	}
-	return writeBenchTable(w, res, analysis)
-}
-
-func (a *app) listRecipes() error {
 	t := newTable()
 	t.AppendHeader(table.Row{"Recipe", "Varies", "Question"})
 	for _, name := range bench.Shipped() {

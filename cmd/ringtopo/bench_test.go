@@ -64,7 +64,7 @@ func TestBenchKeepsWhatCameBeforeAnError(t *testing.T) {
 	if err == nil || exitCode(err, true) != exitFailed || !strings.Contains(err.Error(), "the machine is on fire") || !strings.Contains(notes, "go on with --resume") {
 		t.Fatalf("%v, notes %q", err, notes)
 	}
-	begun, err := readResult(name)
+	begun, err := readResult("resume", name)
 	if err != nil || begun.Finished || !begun.Begun() || len(begun.Points[0].Passes) != 1 || len(begun.Points[1].Passes) != 1 || len(begun.Points[2].Passes) != 0 {
 		t.Fatalf("%v, kept %+v", err, begun)
 	}
@@ -88,7 +88,7 @@ func TestBenchGoesOnWhereItCan(t *testing.T) {
 	if exitCode(err, true) != exitUsage || !strings.Contains(err.Error(), "was measured on rings of v100x4, not of a100x4") {
 		t.Errorf("error %v", err)
 	}
-	res, err := readResult(name)
+	res, err := readResult("resume", name)
 	if err != nil {
 		t.Fatal(err)
 	}

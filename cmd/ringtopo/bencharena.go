@@ -87,8 +87,10 @@ func (ar *arena) lay(a *app, c *benchCommand) error {
 	if ar.machine.devs == nil {
 		return usage("--peer and --tune run on one node: leave out --nodes and give -m once")
 	}
-	if ar.tables, err = openTuning(c.turns.tuning); err != nil {
-		return err
+	if strings.EqualFold(c.algo, bench.Best) {
+		if ar.tables, err = openTuning(c.turns.tuning); err != nil {
+			return err
+		}
 	}
 	s, err := c.setting(strings.Split(c.dtype, ",")[0], 1)
 	if err != nil {

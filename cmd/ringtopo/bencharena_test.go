@@ -207,7 +207,7 @@ func TestNCCLIsTheBest(t *testing.T) {
 		// Without NCCL the size is left out, and the reason said.
 		m.library = nccl.ErrNoLibrary
 		out, _, err = m.bench("--engine", "gpu", "-m", "h200x2", "--bytes", "4KiB", "--algo", "best", "--tuning", path, "--cycles", "1", "--iters", "1")
-		if err != nil || !strings.Contains(out, "is the best by table "+path+" of 2026-11-30: no NCCL library") {
+		if exitCode(err, true) != exitUsage || !strings.Contains(out, "is the best by table "+path+" of 2026-11-30: no NCCL library") {
 			t.Errorf("symmetric %v: %v\n%s", symmetric, err, out)
 		}
 	}
@@ -292,15 +292,15 @@ func TestResultsNameTheGPUs(t *testing.T) {
 		if _, _, err := m.bench(append(args, "--out", name)...); err != nil {
 			t.Fatalf("%s: %v", e, err)
 		}
-		res, err := readResult(name)
+		res, err := readResult("resume", name)
 		if err != nil || res.Host.GPUs != "2 x Fake GPU" || !strings.HasSuffix(res.Host.Driver, "CUDA 13.0") || res.Host.CPU == "" {
 			t.Fatalf("%s: %v, %+v", e, err, res.Host)
 		}
-		out, _, err := m.bench("--resume", name)
+		out, _, err := m.bench(append(args, "--resume", name)...)
 		if err != nil || !strings.Contains(out, "# ran on "+e+": 2 x Fake GPU, rings of h200x2\n") {
 			t.Errorf("%s: %v\n%s", e, err, out)
 		}
-		if out, _, err = m.bench("--resume", name, "-o", "svg"); err != nil || !strings.Contains(out, e+": 2 x Fake GPU") {
+		if out, _, err = m.bench(append(args, "--resume", name, "-o", "svg")...); err != nil || !strings.Contains(out, e+": 2 x Fake GPU") {
 			t.Errorf("%s: %v: the picture does not name the GPUs", e, err)
 		}
 		m.others = "Other GPU"

@@ -50,12 +50,9 @@ func newBenchMachine(ms []*job.Machine, gpus []int, env *ncclenv.Env, open func(
 
 // use has an engine run the settings, and for the algorithm best NCCL where the
 // user's tables name it.
-func (m *benchMachine) use(a *app, c *benchCommand, e engine, opt engineOptions) (err error) {
+func (m *benchMachine) use(a *app, c *benchCommand, e engine, opt engineOptions) error {
 	if strings.EqualFold(c.algo, bench.Best) && e.name == "nccl" {
 		return usage("--algo best with --engine nccl: NCCL chooses itself")
-	}
-	if m.tables, err = openTuning(c.turns.tuning); err != nil {
-		return err
 	}
 	at := func(l *allreduce.Layout) engineOptions {
 		o := opt
@@ -71,6 +68,16 @@ func (m *benchMachine) use(a *app, c *benchCommand, e engine, opt engineOptions)
 		return c.engine.named("nccl").open(a, l, o)
 	}
 	return nil
+}
+
+// learn opens the user's tables, if a setting asks for the best choice.
+func (m *benchMachine) learn(c *benchCommand, r *bench.Recipe) error {
+	points, err := r.Points()
+	if err != nil || !slices.ContainsFunc(points, func(p bench.Point) bool { return p.Setting.Algo == bench.Best }) {
+		return err
+	}
+	m.tables, err = openTuning(c.turns.tuning)
+	return err
 }
 
 // comm makes the communicator of a setting.

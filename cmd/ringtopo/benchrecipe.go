@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -25,8 +27,59 @@ func (a *app) result(cmd *cobra.Command, c *benchCommand, m *benchMachine, e eng
 	if begun != nil {
 		return begun, a.goOn(c, begun, res)
 	}
-	res.Recipe, err = c.readRecipe(cmd, m)
+	res.Recipe, err = c.readRecipe(cmd, m.whole)
 	return res, err
+}
+
+// recipeFlags shape the recipe.
+var recipeFlags = append([]string{"recipe", "warmup", "cycles", "iters"}, sweepFlags...)
+
+// sweepFlags shape the recipe of a sweep only.
+var sweepFlags = []string{"bytes", "algo", "proto", "dtype", "op", "buffsize", "nchannels", "nthreads"}
+
+// begun is the result to go on with, nil if there is none. Flags that would make
+// another recipe than its own are refused.
+func (c *benchCommand) begun(cmd *cobra.Command) (*bench.Result, error) {
+	res, err := readResult("resume", c.resume)
+	if res == nil || !slices.ContainsFunc(recipeFlags, cmd.Flags().Changed) {
+		return res, err
+	}
+	start, err := res.Recipe.Start()
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	asked, err := c.readRecipe(cmd, start.World)
+	if err != nil {
+		return nil, err
+	}
+	if !asked.Same(res.Recipe) {
+		return nil, usage("%s was measured with another recipe than the flags ask for: leave out %s to go on with it", c.resume, givenOf(cmd, recipeFlags))
+	}
+	return res, nil
+}
+
+// givenOf writes those of some flags that were given.
+func givenOf(cmd *cobra.Command, flags []string) string {
+	var given []string
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	return strings.Join(given, ", ")
+}
+
+// openNamed opens a file that a flag names.
+func openNamed(flag, path string) (*os.File, error) {
+	f, err := os.Open(path)
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	if err != nil {
+		return nil, usage("--%s %s: %w", flag, path, err)
+	}
+	return f, nil
 }
 
 // goOn makes sure that an old result can be gone on with here: on the same rings.
@@ -44,13 +97,14 @@ func (a *app) goOn(c *benchCommand, begun, here *bench.Result) error {
 	return nil
 }
 
-func readResult(path string) (*bench.Result, error) {
+// readResult reads the result that a flag names, nil if it names none.
+func readResult(flag, path string) (*bench.Result, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path)
+	f, err := openNamed(flag, path)
 	if err != nil {
-		return nil, &codedError{exitUsage, err}
+		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	res, err := bench.ReadResult(f, path)
@@ -62,8 +116,8 @@ func readResult(path string) (*bench.Result, error) {
 
 // readRecipe reads the recipe asked for, or makes the sweep's, with what the
 // flags change.
-func (c *benchCommand) readRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
-	r, err := c.openRecipe(cmd, m)
+func (c *benchCommand) readRecipe(cmd *cobra.Command, whole int) (*bench.Recipe, error) {
+	r, err := c.openRecipe(cmd, whole)
 	if err != nil {
 		return nil, &codedError{exitUsage, err}
 	}
@@ -82,19 +136,19 @@ func (c *benchCommand) readRecipe(cmd *cobra.Command, m *benchMachine) (*bench.R
 	return r, nil
 }
 
-func (c *benchCommand) openRecipe(cmd *cobra.Command, m *benchMachine) (*bench.Recipe, error) {
+func (c *benchCommand) openRecipe(cmd *cobra.Command, whole int) (*bench.Recipe, error) {
 	switch {
 	case c.recipe == "":
-		return c.sweep(m)
+		return c.sweep(whole)
 	case strings.ContainsAny(c.recipe, "./\\"):
-		f, err := os.Open(c.recipe)
+		f, err := openNamed("recipe", c.recipe)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = f.Close() }() // only read
 		return bench.ReadRecipe(f, c.recipe)
 	}
-	for _, name := range []string{"bytes", "algo", "proto", "dtype", "op", "buffsize", "nchannels", "nthreads"} {
+	for _, name := range sweepFlags {
 		if cmd.Flags().Changed(name) {
 			return nil, usage("--%s is for sweeps: a recipe says itself what it varies", name)
 		}
@@ -103,7 +157,10 @@ func (c *benchCommand) openRecipe(cmd *cobra.Command, m *benchMachine) (*bench.R
 }
 
 // sweep is the recipe of a command without one: sizes, out of place and in.
-func (c *benchCommand) sweep(m *benchMachine) (*bench.Recipe, error) {
+func (c *benchCommand) sweep(whole int) (*bench.Recipe, error) {
+	if _, err := c.setting(c.dtype, 1); err != nil { // names the flag
+		return nil, err
+	}
 	sizes, err := parseSizes(c.bytes)
 	if err != nil {
 		return nil, err
@@ -121,7 +178,7 @@ func (c *benchCommand) sweep(m *benchMachine) (*bench.Recipe, error) {
 	return &bench.Recipe{
 		Name: "sweep", About: "AllReduce by size",
 		Baseline: map[string]string{
-			"world": strconv.Itoa(m.whole), "algo": c.algo, "proto": c.proto, "dtype": c.dtype, "op": c.op,
+			"world": strconv.Itoa(whole), "algo": c.algo, "proto": c.proto, "dtype": c.dtype, "op": c.op,
 			"buffsize": c.buffsize, "channels": number(c.nchannels), "threads": number(c.nthreads), "bytes": texts[0],
 		},
 		Grid:   map[string][]string{"bytes": texts, "inplace": {"false", "true"}},

@@ -68,7 +68,8 @@ func (c *benchCommand) checkBest(cmd *cobra.Command) error {
 	if strings.EqualFold(c.algo, bench.Best) && given("proto") {
 		return usage("--proto %s: the best choice has its own protocol; name an algorithm with --algo", c.proto)
 	}
-	return nil
+	wanted := c.turns.tune || strings.EqualFold(c.algo, bench.Best) || c.recipe != "" || c.resume != "" // which may ask for it
+	return together(cmd, wanted, "--algo best or --tune", "tuning")
 }
 
 // rules are how carefully is measured.

@@ -122,6 +122,12 @@ func (f *planFlags) force() (force plan.Force, err error) {
 	return force, nil
 }
 
+// Threads that NCCL lets a block have, without those that post.
+const (
+	leastThreads, mostThreads           = 64, 512
+	leastThreadsLL128, mostThreadsLL128 = 160, 640
+)
+
 // apply puts sizes and threads into the settings.
 func (f *planFlags) apply(force plan.Force) error {
 	proto := allreduce.Simple
@@ -138,9 +144,9 @@ func (f *planFlags) apply(force plan.Force) error {
 	if !f.given("nthreads") {
 		return nil
 	}
-	least, most, to := 64, 512, &f.settings.Threads
+	least, most, to := leastThreads, mostThreads, &f.settings.Threads
 	if proto == allreduce.LL128 {
-		least, most, to = 160, 640, &f.settings.LL128Threads
+		least, most, to = leastThreadsLL128, mostThreadsLL128, &f.settings.LL128Threads
 	}
 	if f.nthreads < least || f.nthreads > most || f.nthreads%32 != 0 {
 		return usage("--nthreads %d: want a multiple of 32 from %d to %d", f.nthreads, least, most)
