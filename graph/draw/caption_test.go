@@ -73,7 +73,7 @@ func TestCaptionsOfRandomMachines(t *testing.T) {
 		}
 		p := draw(t, hosts, pick(3))
 		checkCaption(t, "drawn", p)
-		if joined := slices.ContainsFunc(hosts[0].Graph.Links(), func(l *graph.Link) bool { return l.Type == graph.LinkLOC }); strings.Contains(p.captionOf(), "Dotted") != joined {
+		if joined := slices.ContainsFunc(hosts[0].Graph.Links(), func(l *graph.Link) bool { return l.Type == graph.LinkLOC }); strings.Contains(p.captionOf(), "Dash-dotted: PCI switches") != joined {
 			t.Errorf("switches joined on the board: %v, but the caption is %q", joined, p.captionOf())
 		}
 	})
@@ -156,6 +156,20 @@ func TestCardsSaySpeeds(t *testing.T) {
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// TestCaptionsExplainThinLines: what has no link of its own is said to have none,
+// and nothing else is.
+func TestCaptionsExplainThinLines(t *testing.T) {
+	for name, p := range pictures(t) {
+		thin := slices.ContainsFunc(p.wires, func(w wire) bool { return w.dash == dotted && w.width == minWidth && !w.arrow })
+		if got := strings.Contains(p.captionOf(), "Thin, dash-dotted:"); got != thin {
+			t.Errorf("%s: explained %v, drawn %v: %q", name, got, thin, p.captionOf())
+		}
+		if name == "h200x2" && !thin {
+			t.Error("h200x2: its eth0 seems to have a PCI link")
 		}
 	}
 }

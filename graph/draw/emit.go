@@ -88,8 +88,8 @@ func (l *layout) socketFrame(p *hostPlan, root *branch) frame {
 }
 
 func (l *layout) switchLines(br *branch) []line {
-	long := "PCI switch " + shortBusID(br.node.NodeID)
-	for _, text := range []string{long, "PCI switch", "PCI"} {
+	id := shortBusID(br.node.NodeID)
+	for _, text := range []string{"PCI switch " + id, "PCI " + id, "PCI switch", "PCI"} {
 		if textWidth(text, smallSize)+2*textMargin <= br.area.w {
 			return []line{{text, smallSize, false, softInk}}
 		}

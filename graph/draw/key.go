@@ -106,7 +106,10 @@ func (l *layout) caption() string {
 		}
 	}
 	if l.peers {
-		text += " Dotted: PCI switches joined on the board."
+		text += " Dash-dotted: PCI switches joined on the board."
+	}
+	if l.virtual {
+		text += " Thin, dash-dotted: a device without a PCI link of its own."
 	}
 	if speed, ok := l.pciSpeed(); l.m.compact && ok {
 		text += " All PCI links: " + speed + "."

@@ -46,24 +46,10 @@ func TestNoLabelCoversAnother(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, boxes := textBoxes(t, svg)
-			if len(boxes) < 5 {
+			if _, boxes := textBoxes(t, svg); len(boxes) < 5 {
 				t.Fatalf("only %d texts", len(boxes))
 			}
-			page := rect{0, 0, d.Width, d.Height}
-			for i, a := range boxes {
-				if a.x < 0 || a.y < 0 || a.right() > page.right() || a.bottom() > page.bottom() {
-					t.Errorf("%q sticks out of the page", a.text)
-				}
-				for _, b := range boxes[i+1:] {
-					if a.covers(b.rect) {
-						t.Errorf("%q at %v covers %q at %v", a.text, a.rect, b.text, b.rect)
-					}
-				}
-			}
-			for _, fault := range crossings(d, boxes) {
-				t.Error(fault)
-			}
+			checkTexts(t, svg)
 		})
 	}
 }

@@ -10,6 +10,7 @@ type layout struct {
 	networkH []float64
 	hasNet   bool // the network is drawn
 	peers    bool // some PCI switches are joined directly
+	virtual  bool // some devices have no link of their own
 	m        metrics
 	y        rows
 	pic      Picture

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ringtopo/ringtopo/graph"
+	"github.com/ringtopo/ringtopo/internal/topotest"
 	"github.com/ringtopo/ringtopo/topo"
 )
 
@@ -67,6 +68,27 @@ func TestLinkKinds(t *testing.T) {
 	} {
 		if got := linkKind(&c.link); got != c.want {
 			t.Errorf("%+v is called %s, want %s", c.link, got, c.want)
+		}
+	}
+}
+
+// A switch above one GPU is as narrow as the GPU; it is told from others by its
+// address all the same.
+func TestNarrowSwitchesSayWhichTheyAre(t *testing.T) {
+	inner := topotest.Switch(0x20, topotest.Gen4, topotest.GPU(0x21, 1, 80, topotest.Gen4))
+	outer := topotest.Switch(0x10, topotest.Gen4, topotest.GPU(0x11, 0, 80, topotest.Gen4), inner)
+	hosts := copies(t, topotest.Machine(topotest.Socket(topotest.Skylake, 0, outer)), 1)
+	p, err := Machines(hosts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boxes := p.allBoxes()
+	for _, n := range hosts[0].Graph.NodesOf(graph.PCI) {
+		id := shortBusID(n.NodeID)
+		switch got := boxes[nodeID(0, hosts[0].Graph, n)].lines[0].text; got {
+		case "PCI switch " + id, "PCI " + id:
+		default:
+			t.Errorf("the switch at %s is called %q", id, got)
 		}
 	}
 }

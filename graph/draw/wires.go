@@ -92,7 +92,7 @@ func (l *layout) emitClimb(p *hostPlan, parent *branch, child *graph.Node, link 
 		parts: [][]point{{{at.x, top}, at}}, tip: fmt.Sprintf("%s %s: PCI %s", parent.node, child, gbps(link.BW)),
 	}
 	if link.BW >= virtualBW {
-		w.width, w.dash = minWidth, dotted
+		w.width, w.dash, l.virtual = minWidth, dotted, true
 	}
 	if text := gbps(link.BW); !l.m.compact && link.BW < virtualBW {
 		w.label = label(softInk, linkSize, text)
