@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ringtopo/ringtopo/allreduce"
+	"github.com/ringtopo/ringtopo/allreduce/best"
 	"github.com/ringtopo/ringtopo/topo/machines"
 )
 
@@ -83,16 +85,67 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	fields := map[string]map[string]bool{}
 	for _, call := range calls {
-		v := read[map[string]any](t, call...)
-		schema, _ := v["schema"].(string)
-		if !regexp.MustCompile(`^ringtopo\.[a-z]+/v\d+$`).MatchString(schema) {
-			t.Errorf("%q: schema %q", call, schema)
-		}
-		if fields[schema] == nil {
-			fields[schema] = map[string]bool{}
-		}
-		kinds(v, "", fields[schema])
+		addSchema(t, fields, strings.Join(call, " "), read[map[string]any](t, call...))
 	}
+	checkSchemas(t, fields)
+}
+
+// TestSchemasOfMeasurements does the same with commands that measure.
+func TestSchemasOfMeasurements(t *testing.T) {
+	fields := map[string]map[string]bool{}
+	for _, line := range []string{
+		"validate -m v100x4 --bytes 1KiB --rounds 1 --stress=false",
+		"bench -m v100x4 --bytes 1KiB --cycles 1 --iters 1 --warmup 0",
+		"bench -m v100x4 --bytes 3:4:+1 --cycles 1 --iters 1 --warmup 0",
+	} {
+		addSchema(t, fields, line, read[map[string]any](t, strings.Fields(line)...))
+	}
+	m := newFakeMachine(t, 2)
+	peer, _, err := m.bench("--peer", "nccl", "-m", "h200x2", "--bytes", "4KiB", "--tuning", tablesOf(t, best.Choice{Engine: best.NCCL, Symmetric: true}),
+		"--how", "stream", "--rounds", "1", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addSchema(t, fields, "bench --peer", decoded(t, peer))
+	p2p, err := p2pWith(t, apart(2, 0), "--bytes", "4KiB", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addSchema(t, fields, "p2p", decoded(t, p2p))
+	ours := best.Choice{Engine: best.Ours, Algo: allreduce.TwoShot, Proto: allreduce.Simple, Blocks: 64, Threads: 512, Pieces: 2}
+	theirs := best.Choice{Engine: best.NCCL, Symmetric: true}
+	var tuned bytes.Buffer
+	if err := writeTuned(&tuned, &best.Table{Class: h200x2, Rows: []best.Row{{Choice: ours, UpTo: 1024}, {Choice: theirs}}, Trial: best.Trial{
+		Software: map[string]string{"nccl": "2.28.9"}, Sizes: []best.Size{{Bytes: 1024, Candidates: []best.Candidate{{Choice: ours, Median: 2}, {Choice: theirs, Median: 3}}}}}}, "", "json"); err != nil {
+		t.Fatal(err)
+	}
+	addSchema(t, fields, "bench --tune", decoded(t, tuned.String()))
+	checkSchemas(t, fields)
+}
+
+func decoded(t *testing.T, text string) (v map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in\n%.500s", err, text)
+	}
+	return v
+}
+
+// addSchema adds what stands where in a value to the fields of its schema.
+func addSchema(t *testing.T, fields map[string]map[string]bool, call string, v map[string]any) {
+	t.Helper()
+	schema, _ := v["schema"].(string)
+	if !regexp.MustCompile(`^ringtopo\.[a-z0-9]+/v\d+$`).MatchString(schema) {
+		t.Errorf("%s: schema %q", call, schema)
+	}
+	if fields[schema] == nil {
+		fields[schema] = map[string]bool{}
+	}
+	kinds(v, "", fields[schema])
+}
+
+func checkSchemas(t *testing.T, fields map[string]map[string]bool) {
+	t.Helper()
 	for schema, found := range fields {
 		name := strings.ReplaceAll(strings.TrimPrefix(schema, "ringtopo."), "/", "-")
 		file := filepath.Join("testdata/schema", name+".txt")
