@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,19 +90,57 @@ func words(line string) []string {
 // command that it is an example of.
 func TestExamplesAreUnderstood(t *testing.T) {
 	for line, args := range examples(t) {
-		root := (&app{}).root(&bytes.Buffer{})
-		cmd, rest, err := root.Find(args)
+		understood(t, line, args)
+	}
+}
+
+func understood(t *testing.T, line string, args []string) {
+	t.Helper()
+	root := (&app{}).root(&bytes.Buffer{})
+	cmd, rest, err := root.Find(args)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err == nil {
+		err = refuseEmpty(cmd.Flags())
+	}
+	if err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+}
+
+// TestDocumentsAreUnderstood parses every command line in the code of the README
+// and of docs/, also of those that are not run because they measure.
+func TestDocumentsAreUnderstood(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
-			continue
+			t.Fatal(err)
 		}
-		if err := cmd.ParseFlags(rest); err != nil {
-			t.Errorf("%s: %v", line, err)
-			continue
+		for i, block := range strings.Split(string(text), "```") {
+			for line := range strings.Lines(block) {
+				command, isCommand := strings.CutPrefix(strings.TrimPrefix(line, "$ "), "ringtopo ")
+				if i%2 == 0 || !isCommand {
+					continue
+				}
+				seen++
+				command, _, _ = strings.Cut(command, " #")
+				command, _, _ = strings.Cut(command, " | ")
+				command, _, _ = strings.Cut(command, " > ")
+				understood(t, filepath.Base(file)+": "+line, words(strings.TrimSpace(command)))
+			}
 		}
-		if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
-			t.Errorf("%s: %v", line, err)
-		}
+	}
+	if seen < 25 {
+		t.Errorf("only %d command lines were found", seen)
 	}
 }
 
@@ -127,6 +167,53 @@ func TestExamplesRun(t *testing.T) {
 		}
 	}
 	if ran < 20 {
+		t.Errorf("only %d examples ran", ran)
+	}
+}
+
+// hurried are flags that make a measuring example short.
+var hurried = map[string]string{
+	"bench": "--warmup 0 --cycles 1 --iters 1", "bench --tune": "--rounds 1 --bytes 1KiB", "bench --plan": "", "validate": "--rounds 1 --stress=false", "model": "",
+}
+
+// TestMeasuringExamplesRun runs those that need no GPU, in the order in which help
+// shows them: some go on with what others left.
+func TestMeasuringExamplesRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Chmod(".", 0o700); err != nil { // tables that others may write to are refused
+		t.Fatal(err)
+	}
+	ask(t, strings.Fields("bench -m v100x4 --bytes 1MiB --out last-week.json "+hurried["bench"])...)
+	ran := 0
+	everyCommand(t, func(cmd *cobra.Command) {
+		if _, measures := hurried[cmd.Name()]; !measures {
+			return
+		}
+		for line := range strings.Lines(cmd.Example) {
+			args := words(strings.TrimSpace(line))[1:]
+			if slices.Contains(args, "--procs") { // starts the program anew: scripts run it so
+				continue
+			}
+			if cmd.Name() != "model" && !slices.Contains(args, "-m") && !slices.Contains(args, "--ring") {
+				continue
+			}
+			kind := cmd.Name()
+			for _, flag := range []string{"--tune", "--plan"} {
+				if slices.Contains(args, flag) {
+					kind += " " + flag
+				}
+			}
+			ran++
+			var out, notes bytes.Buffer
+			a := &app{in: strings.NewReader(""), out: &out, err: &notes}
+			code := a.run(t.Context(), append(args, strings.Fields(hurried[kind])...))
+			mayFail := slices.Contains(args, "--inject") || slices.Contains(args, "--compare")
+			if code != exitGood && (!mayFail || code != exitFailed) {
+				t.Errorf("%s: exit code %d\n%s", line, code, notes.String())
+			}
+		}
+	})
+	if ran < 12 {
 		t.Errorf("only %d examples ran", ran)
 	}
 }
