@@ -127,6 +127,9 @@ func (d *Device) device() (out topo.Device, err error) {
 	if out.Class, err = classWords().value(d.Class); err != nil {
 		return out, err
 	}
+	if d.Virtual && (out.Class != topo.ClassNIC || d.GPU != nil || len(d.Devices) > 0) {
+		return out, errors.New("it is virtual, as only a NIC can be: give it the class nic, and neither a GPU nor devices below it")
+	}
 	for _, p := range d.Peers {
 		out.Peers = append(out.Peers, topo.BusID(p))
 	}

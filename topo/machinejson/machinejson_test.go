@@ -104,6 +104,9 @@ func TestDecodeRefuses(t *testing.T) {
 		head + `{"arch": "x86_64", "vendor": "AuthenticAMD", "model": "skylake"}]}`:                           `model "skylake" is not one of`,
 		head + `{"arch": "x86_64", "devices": [{"busId": "0000:01:00.0", "class": "fpga"}]}]}`:                `device 0000:01:00.0: class "fpga"`,
 		head + `{"arch": "x86_64", "devices": [{"busId": "nowhere"}]}]}`:                                      `"nowhere" is not a bus id`,
+		head + `{"arch": "x86_64", "devices": [{"class": "switch", "virtual": true}]}]}`:                      "it is virtual, as only a NIC can be",
+		head + `{"arch": "x86_64", "devices": [{"class": "nic", "virtual": true, "gpu": {}}]}]}`:              "neither a GPU nor",
+		head + `{"arch": "x86_64", "devices": [{"class": "nic", "virtual": true, "devices": [{}]}]}]}`:        "nor devices below it",
 		head + `{"arch": "x86_64", "host": "many"}]}`:                                                         `"many" is not a number`,
 		head + `{"arch": "x86_64", "devices": [{"class": "gpu", "gpu": {"nvlinks": [{"class": "moon"}]}}]}]}`: `NVLink to 0000:00:00.0: class "moon"`,
 	}
@@ -137,6 +140,8 @@ func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"v100x4", "gh200x4", "h200x2"} {
 		f.Add(text(f, system(f, name)))
 	}
+	f.Add(`{"schema": "ringtopo.machine/v1", "cpus": [{"arch": "x86_64", "devices": [
+		{"busId": "0000:01:00.0", "class": "gpu", "lanes": 16, "laneMbps": 6000, "gpu": {"sm": 80}}, {"class": "switch", "virtual": true}]}]}`)
 	f.Fuzz(func(t *testing.T, in string) {
 		sys, err := Decode(strings.NewReader(in), "box")
 		if err != nil {
