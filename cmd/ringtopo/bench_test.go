@@ -235,3 +235,44 @@ func TestPeerKeepsWhatCameBeforeAnError(t *testing.T) {
 		t.Error("results of nothing")
 	}
 }
+
+// wrong adds up other things than it is given.
+type wrong struct{ allreduce.Executor }
+
+func (w wrong) Run(ctx context.Context, p *allreduce.Plan, args []allreduce.Args) (allreduce.Timing, error) {
+	t, err := w.Executor.Run(ctx, p, args)
+	at := args[0].Recv[1]
+	return t, errors.Join(err, at.Buf.Write([]byte{0x55, 0x55, 0x55, 0x55}, at.Off))
+}
+
+// What is wrong is not timed: the run ends, and says where.
+func TestBenchTimesNothingWrong(t *testing.T) {
+	var stdout, stderr strings.Builder
+	a := &app{in: strings.NewReader(""), out: &stdout, err: &stderr, ctx: t.Context()}
+	c, cmd := &benchCommand{}, &cobra.Command{}
+	a.addBenchFlags(cmd, c)
+	if err := cmd.ParseFlags(append(sweepOfTwo, "--engine", "wrong")); err != nil {
+		t.Fatal(err)
+	}
+	c.engine.engines = engineOf("wrong", func(ex allreduce.Executor) allreduce.Executor { return wrong{ex} })
+	err := a.bench(cmd, c)
+	if exitCode(err, true) != exitFailed || !strings.Contains(err.Error(), "the result is wrong in 1 places: rank 1") || stdout.Len() > 0 {
+		t.Errorf("%v with %q", err, stdout.String())
+	}
+}
+
+// On an engine with room for fewer channels a setting is planned on those.
+func TestBenchOnFewerChannels(t *testing.T) {
+	var stdout, stderr strings.Builder
+	a := &app{in: strings.NewReader(""), out: &stdout, err: &stderr, ctx: t.Context()}
+	c, cmd := &benchCommand{}, &cobra.Command{}
+	a.addBenchFlags(cmd, c)
+	line := "--engine narrow -m v100x4 --bytes 1MiB --algo Ring --proto Simple --cycles 1 --iters 1 --warmup 0"
+	if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+		t.Fatal(err)
+	}
+	c.engine.engines = engineOf("narrow", func(ex allreduce.Executor) allreduce.Executor { return narrow{ex, 3, nil} })
+	if err := a.bench(cmd, c); err != nil || !strings.Contains(stdout.String(), "Ring/Simple x 3") {
+		t.Errorf("%v in\n%s", err, stdout.String())
+	}
+}

@@ -191,28 +191,3 @@ func inPlace(a *bench.Analysis, s bench.Setting) *bench.Finding {
 	}
 	return nil
 }
-
-// compareBench shows what changed since an older result; slower settings make
-// it fail.
-func compareBench(c *bench.Comparison, show func(func(io.Writer) error) error) error {
-	t := newTable()
-	t.AppendHeader(table.Row{"Setting", "Then us", "Now us", "Ratio", "Verdict"})
-	for _, ch := range c.Changes {
-		t.AppendRow(table.Row{ch.Setting.String(), fmt.Sprintf("%.1f", ch.Old.Median), fmt.Sprintf("%.1f", ch.New.Median),
-			fmt.Sprintf("%.2f", ch.Ratio), ch.Verdict})
-	}
-	err := show(func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, t.Render())
-		for _, u := range c.Unlike {
-			fmt.Fprintf(w, "# not alike: %s\n", u)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if c.Slower() {
-		return &codedError{exitFailed, fmt.Errorf("settings got slower")}
-	}
-	return nil
-}
