@@ -125,14 +125,15 @@ func readFile(f Files, name string) ([]byte, error) {
 const maxText = 255
 
 // text reads a small file as NCCL does: up to 255 bytes, of which the last one,
-// usually the line feed, is dropped. A file that cannot be read is empty.
+// usually the line feed, is dropped. A file that cannot be read is empty. So is,
+// from there on, what is no text at all, which no topology file could hold.
 func text(f Files, name string) string {
 	data, err := readFile(f, name)
 	if err != nil || len(data) == 0 {
 		return ""
 	}
 	data = data[:min(len(data), maxText)-1]
-	if i := bytes.IndexByte(data, 0); i >= 0 {
+	if i := bytes.IndexFunc(data, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r > '~' }); i >= 0 {
 		data = data[:i]
 	}
 	return string(data)
