@@ -131,8 +131,11 @@ func (r *Recipe) Validate() error {
 		return err
 	}
 	runs := float64(len(points)) * float64(r.Cycles) * (float64(r.Warmup) + float64(r.Iterations)) // overflows nowhere
-	if len(points) > maxSettings || runs > maxRuns {
-		return fmt.Errorf("%d settings are too many: at most %d, and %d runs in all", len(points), maxSettings, maxRuns)
+	switch {
+	case len(points) > maxSettings:
+		return fmt.Errorf("%d settings are too many: want at most %d", len(points), maxSettings)
+	case runs > maxRuns:
+		return fmt.Errorf("%d settings in %d cycles of %d and %d runs are too many: want at most %d runs in all", len(points), r.Cycles, r.Warmup, r.Iterations, maxRuns)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,9 +19,16 @@ var wanted = map[string]string{
 	"intSlice": "whole numbers with commas between",
 }
 
-// flagError says in words what a flag's value should have been; other errors
-// of flags it leaves as they are.
-func flagError(err error) error {
+// flagError says in words what a flag's value should have been, and which flag was
+// meant; other errors of flags it leaves as they are.
+func flagError(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) {
+		if near := nearFlag(cmd.Flags(), missing.GetSpecifiedName()); near != "" {
+			return usage("%w; did you mean --%s?", err, near)
+		}
+		return err
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
@@ -34,6 +42,18 @@ func flagError(err error) error {
 		return usage("--%s %s: the number is out of range", flag.Name, invalid.GetValue())
 	}
 	return usage("--%s %q: want %s", flag.Name, invalid.GetValue(), want)
+}
+
+// nearFlag is a flag that a name begins with, or that begins with it, such as
+// machine for machines.
+func nearFlag(flags *pflag.FlagSet, name string) (near string) {
+	const least = 3 // letters, or anything would do
+	flags.VisitAll(func(f *pflag.Flag) {
+		if near == "" && !f.Hidden && min(len(name), len(f.Name)) >= least && (strings.HasPrefix(f.Name, name) || strings.HasPrefix(name, f.Name)) {
+			near = f.Name
+		}
+	})
+	return near
 }
 
 // refuseEmpty refuses flags that are given as an empty text, such as an unset

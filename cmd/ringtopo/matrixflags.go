@@ -41,6 +41,9 @@ func (f *matrixFlags) register(cmd *cobra.Command) {
 	complete(cmd, map[string][]string{"nvswitch": {"yes", "no"}, "pcie": {"1", "2", "3", "4", "5", "6"}})
 }
 
+// mostNICGbps is beyond every network card.
+const mostNICGbps = 100_000
+
 // laneSpeeds are those of PCI Express generations 1 to 6, in topo's unit.
 var laneSpeeds = []int{15, 30, 60, 120, 240, 480}
 
@@ -49,8 +52,8 @@ func (f *matrixFlags) options() (smi.Options, error) {
 	if f.sm != 0 && (f.sm < 30 || f.sm > 999) {
 		return o, usage("--sm %d: give a compute capability without the dot, for example 90 for 9.0", f.sm)
 	}
-	if f.nicGbps < 0 {
-		return o, usage("--nic-gbps %d: a speed is a positive number of Gb/s", f.nicGbps)
+	if f.given("nic-gbps") && (f.nicGbps < 1 || f.nicGbps > mostNICGbps) {
+		return o, usage("--nic-gbps %d: want a speed in Gb/s, 1 to %d", f.nicGbps, mostNICGbps)
 	}
 	if f.pcie != 0 {
 		if f.pcie < 1 || f.pcie > len(laneSpeeds) {
