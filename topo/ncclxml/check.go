@@ -34,7 +34,7 @@ func (b *builder) checkRanks() error {
 	seen := map[int]*fixture{}
 	for _, f := range b.gpus {
 		if other := seen[f.rank]; other != nil {
-			return b.doc.nonsense(f.gpu, fmt.Sprintf("rank %d is also that of the gpu of line %d", f.rank, other.gpu.Line),
+			return b.doc.nonsense(f.gpu, fmt.Sprintf("rank %d is also that of %s", f.rank, other.gpu.at()),
 				"each GPU needs a rank of its own")
 		}
 		seen[f.rank] = f
@@ -128,7 +128,7 @@ func (b *builder) checkPeers() error {
 		if peer == nil || slices.ContainsFunc(b.pciLinks, func(m pciLink) bool { return m.from == l.to && m.to == l.from }) {
 			continue
 		}
-		return b.doc.nonsense(l.e, fmt.Sprintf("the switch of line %d has no pcilink back to %s", peer.Line, l.from),
+		return b.doc.nonsense(l.e, fmt.Sprintf("%s has no pcilink back to %s", peer.at(), l.from),
 			"links between switches run both ways: add the missing element")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package ncclxml
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/ringtopo/ringtopo/topo"
@@ -64,6 +65,15 @@ func (e *Element) Child(name string) *Element {
 		}
 	}
 	return nil
+}
+
+// at says where another element than the one at fault is: "the gpu of line 4", or,
+// of what came from no file, "gpu dev 1".
+func (e *Element) at() string {
+	if e.Line == 0 {
+		return e.label()
+	}
+	return fmt.Sprintf("the %s of line %d", short(e.Name), e.Line)
 }
 
 // label names the element for messages, with what tells it from its like.

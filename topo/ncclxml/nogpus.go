@@ -50,7 +50,7 @@ func (d *Document) incompleteCPU() string {
 			}
 		}
 		if len(missing) > 0 {
-			return fmt.Sprintf("; nor is %s of the cpu of line %d", strings.Join(missing, " or "), cpu.Line)
+			return fmt.Sprintf("; nor is %s of %s", strings.Join(missing, " or "), cpu.at())
 		}
 	}
 	return ""

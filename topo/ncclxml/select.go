@@ -142,7 +142,7 @@ func (d *Document) distinct(seats []*seat, key string, number func(*seat) int) e
 	for _, s := range seats {
 		n := number(s)
 		if other := seen[n]; other != nil {
-			return d.nonsense(s.gpu(), fmt.Sprintf("%s %d is also that of the gpu of line %d", key, n, other.gpu().Line),
+			return d.nonsense(s.gpu(), fmt.Sprintf("%s %d is also that of %s", key, n, other.gpu().at()),
 				"each GPU needs its own; several ranks on one GPU are not supported")
 		}
 		seen[n] = s

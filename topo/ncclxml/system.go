@@ -76,7 +76,7 @@ func (b *builder) locate(e, parent *Element) error {
 			return err
 		}
 		if other := b.at[bus]; other != nil {
-			return b.doc.nonsense(e, fmt.Sprintf("a second GPU on %s; the first is that of line %d", bus, other.gpu.Line),
+			return b.doc.nonsense(e, fmt.Sprintf("a second GPU on %s; the first is %s", bus, other.gpu.at()),
 				"each GPU needs a pci element with a busid of its own; parts of one GPU (MIG, MPS, MLOPart) are not supported")
 		}
 		f := &fixture{bus: bus, gpu: e}

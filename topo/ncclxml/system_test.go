@@ -191,7 +191,7 @@ func TestMachinesThatMakeNoSense(t *testing.T) {
 		{"busid of no address", changed(t, `busid="0000:11:00.0"`, `busid="1"`), `pci 1: busid "1" is no PCI address`},
 		{"busid of words", changed(t, `busid="0000:11:00.0"`, `busid="slot:1"`), `busid "slot:1" is no PCI address`},
 		{"busid too long", changed(t, `busid="0000:11:00.0"`, `busid="00000000000000000:11:00.0"`), "is no PCI address"},
-		{"two on one bus", changed(t, `busid="0000:11:00.0"`, `busid="00000000:10:00.0"`), "m.xml:8: gpu dev 1: a second GPU on 0000:10:00.0; the first is that of line 4"},
+		{"two on one bus", changed(t, `busid="0000:11:00.0"`, `busid="00000000:10:00.0"`), "m.xml:8: gpu dev 1: a second GPU on 0000:10:00.0; the first is the gpu of line 4"},
 		{"two in one pci", changed(t, `</gpu></pci>`, `</gpu><gpu dev="2" sm="70" rank="2"/></pci>`), "a second GPU on 0000:10:00.0"},
 		{"hidden behind another", changed(t, `<gpu dev="0"`, `<gpu dev="9"/><gpu dev="0"`), "not the first gpu in its pci"},
 		{"rank twice", changed(t, `rank="1"`, `rank="0"`), "m.xml:8: gpu dev 1: rank 0 is also that of the gpu of line 4"},
@@ -214,7 +214,7 @@ func TestMachinesThatMakeNoSense(t *testing.T) {
 		{"GPU below an NVSwitch", changed(t, `</cpu>`, `<pci busid="0000:20:00.0" class="0x068000"><pci busid="0000:13:00.0"><gpu dev="2" sm="70" rank="2"/></pci></pci></cpu>`), "is below a pci element that is no switch"},
 		{"pcilink to nowhere named", changed(t, `</cpu>`, `<pci busid="0000:20:00.0" class="0x060400"><pcilink/></pci></cpu>`), "pcilink: target is missing"},
 		{"one-sided pcilink", changed(t, `</cpu>`, `<pci busid="0000:20:00.0" class="0x060400"><pcilink target="0000:21:00.0"/></pci>
-<pci busid="0000:21:00.0" class="0x060400"/></cpu>`), "m.xml:15: pcilink 0000:21:00.0: the switch of line 16 has no pcilink back to 0000:20:00.0"},
+<pci busid="0000:21:00.0" class="0x060400"/></cpu>`), "m.xml:15: pcilink 0000:21:00.0: the pci of line 16 has no pcilink back to 0000:20:00.0"},
 	} {
 		_, err := decode(t, test.text).System()
 		var typed *Error

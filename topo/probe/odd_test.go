@@ -332,3 +332,26 @@ func TestBlockedPairs(t *testing.T) {
 		}
 	}
 }
+
+// Two devices of one address are parts of one GPU (MIG). The topology cannot be
+// used, and the error, which has no lines to point to, says which they are.
+func TestPartsOfOneGPU(t *testing.T) {
+	p, _, err := Load("testdata/machines/lo-only", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Host.CUDA[1].BusID = p.Host.CUDA[0].BusID
+	ranks, err := p.Host.Ranks(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := p.Probe(ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = doc.System()
+	var refused *ncclxml.Error
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "a second GPU on 0000:cb:00.0; the first is gpu dev 1;") || !strings.Contains(err.Error(), "MIG") {
+		t.Errorf("error %v", err)
+	}
+}
