@@ -71,6 +71,7 @@ for p in "$@"; do
     compare half 80 --bytes 8:1GiB:4 --dtype bfloat16,float16
     for proto in LL LL128 Simple; do
       compare "ring-$proto" 40 --bytes 1KiB:1GiB --algo ring --proto $proto --place out
+      compare "ring-$proto-half" 40 --bytes 1KiB:1GiB:8 --algo ring --proto $proto --place out --dtype bfloat16,float16
     done
     ;;
   catch) # every fault on the command line, with several ranks on a GPU
@@ -115,10 +116,13 @@ for p in "$@"; do
     ;;
   procs) part procs 90 'TestProcess' RINGTOPO_SOAK="${RINGTOPO_SOAK:-100000}" ;;
   nccl) (cd allreduce/nccl && timeout -k 5 60 "$bin/nccl.test" -test.v -test.run 'TestNCCL') >>"$out/nccl.log" 2>&1; echo "nccl: exit $?" ;;
-  sanitize)
-    for tool in memcheck racecheck; do
-      (cd allreduce/gpu && timeout -k 5 100 compute-sanitizer --tool $tool "$bin/gpu.test" -test.v -test.run 'TestGeometry') >>"$out/sanitize.log" 2>&1
-      echo "$tool: exit $?"
+  sanitize) # every ring protocol and direct algorithm, several operations in a launch, few channels
+    for tool in memcheck racecheck synccheck; do
+      for tests in 'TestGeometry' 'TestContract(OneGPU)?$/^(groups|some_channels|mixed_back_to_back)$'; do
+        begin=$SECONDS
+        (cd allreduce/gpu && timeout -k 5 100 compute-sanitizer --tool $tool "$bin/gpu.test" -test.v -test.count "${COUNT:-3}" -test.run "$tests") >>"$out/sanitize.log" 2>&1
+        echo "$tool, $tests: exit $? after $((SECONDS - begin)) s"
+      done
     done
     ;;
   profile)

@@ -166,7 +166,7 @@ func (d *device) function(k kernel) (*cuda.Function, error) {
 	key := k.key()
 	m := d.modules[key]
 	if m == nil {
-		ptx, err := kernels.PTX(k.module, k.dtype)
+		ptx, err := kernels.PTX(k.module, k.dtype, d.Device.Major)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 var modules embed.FS
 
 // SourceSHA256 is the hash of the sources that the PTX was made of.
-const SourceSHA256 = "369790bdc3468c347bfa4176bad3c8b1ec218d58d4685cd7459060c891675dad"
+const SourceSHA256 = "96fbd854c2af6454ddf598e3904bb952c959be4a00ba10000f38a62547257388"
 
 // RingLLThreads is the largest block of kernel ring_ll.
 const RingLLThreads = 640

@@ -48,14 +48,21 @@ func TestPTXIsReproducible(t *testing.T) {
 
 func TestModules(t *testing.T) {
 	files, err := fs.Glob(modules, "ptx/*.ptx")
-	if err != nil || len(files) != len(kernelNames)*len(types)+1 {
-		t.Errorf("%d modules, %v; want one for each kernel and type, and one for all", len(files), err)
+	if err != nil || len(files) != len(kernelNames)*(len(types)+1)+1 {
+		t.Errorf("%d modules, %v; want one for each kernel and type, two for bfloat16, and one for all", len(files), err)
 	}
 	for _, ty := range types {
 		for kernel, bytes := range kernelNames {
-			ptx, err := PTX(kernel, ty)
+			ptx, err := PTX(kernel, ty, 9)
 			if err != nil {
 				t.Fatal(err)
+			}
+			old, err := PTX(kernel, ty, 7)
+			if err != nil || !strings.Contains(string(old), ".target sm_70") {
+				t.Errorf("%s of %s: %v, or not for old GPUs", kernel, ty, err)
+			}
+			if newer := strings.Contains(string(ptx), ".target sm_80"); newer != (ty == "bfloat16") {
+				t.Errorf("%s of %s: for compute capability 8.0 only: %v", kernel, ty, newer)
 			}
 			flat := strings.ReplaceAll(string(ptx), "\n", "")
 			want := fmt.Sprintf(".visible .entry %s(\t.param .align 8 .b8 %s_param_0[%d])", kernel, kernel, bytes)
@@ -64,7 +71,7 @@ func TestModules(t *testing.T) {
 			}
 		}
 	}
-	if _, err := PTX("ring_ll", "float8"); err == nil {
+	if _, err := PTX("ring_ll", "float8", 9); err == nil {
 		t.Error("a module of an unknown type")
 	}
 }
@@ -82,8 +89,12 @@ func TestNoFusedOrLocal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Contains(ptx, []byte(".target sm_70")) || !bytes.Contains(ptx, []byte(".version 6.0")) {
-			t.Errorf("%s is not for compute capability 7.0", name)
+		target, version := ".target sm_70\n", ".version 6.0\n"
+		if strings.HasSuffix(name, "_sm80.ptx") {
+			target, version = ".target sm_80\n", ".version 7.0\n"
+		}
+		if !bytes.Contains(ptx, []byte(target)) || !bytes.Contains(ptx, []byte(version)) {
+			t.Errorf("%s is not for %s%s", name, target, version)
 		}
 		if m := fusedRE.Find(ptx); m != nil {
 			t.Errorf("%s contains %s", name, m)
@@ -97,8 +108,8 @@ var lineRE = regexp.MustCompile(`bar\.warp\.sync|st\.volatile\.global\.v4|\bbra\
 // store to after its last: in a straight line between two barriers.
 func TestLinesAreWrittenAsOne(t *testing.T) {
 	for _, module := range []string{"ring_ll128", "oneshot_ll128", "twoshot_ll128"} {
-		for _, ty := range types {
-			ptx, err := PTX(module, ty)
+		for _, ty := range append(types, "bfloat16_sm80") {
+			ptx, err := PTX(module, ty, 7)
 			if err != nil {
 				t.Fatal(err)
 			}

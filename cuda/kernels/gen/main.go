@@ -26,13 +26,21 @@ var sources = []struct {
 }{{"ring_ll", true}, {"ring_ll128", true}, {"ring_simple", true}, {"oneshot", true}, {"oneshot_ll128", true},
 	{"twoshot", true}, {"twoshot_loads", true}, {"twoshot_ll128", true}, {"p2p", false}}
 
-// types by the planner's numbers, which the sources know as RT_TYPE.
-var types = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16"}
+// types by the planner's numbers, which the sources know as RT_TYPE, and what the
+// modules of each are compiled for. Older GPUs take many instructions to round to
+// bfloat16.
+var types = []struct {
+	name  string
+	archs []string
+}{{"int8", oldest}, {"uint8", oldest}, {"int32", oldest}, {"uint32", oldest}, {"int64", oldest}, {"uint64", oldest},
+	{"float16", oldest}, {"float32", oldest}, {"float64", oldest}, {"bfloat16", []string{"sm_70", "sm_80"}}}
+
+var oldest = []string{"sm_70"}
 
 // arguments of the compiler. They keep paths and versions out of the PTX, and
 // forbid what would change bits: contraction to fused operations, and undefined
 // overflow.
-var arguments = []string{"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "-nocudainc", "-nocudalib",
+var arguments = []string{"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib",
 	"-std=c++17", "-O3", "-ffp-contract=off", "-fwrapv", "-Wall", "-Werror", "-Wno-unused-function", "-S", "-o", "-"}
 
 func main() {
@@ -79,24 +87,29 @@ func build(clang, dir, only string) (map[string][]byte, error) {
 
 // module is a source for one element type, and its PTX.
 type module struct {
-	source, name string
-	dtype        int
-	ptx          []byte
+	source, name, arch string
+	dtype              int
+	ptx                []byte
 }
 
 // list names the modules, or the one that is wanted.
 func list(only string) (list []module) {
+	add := func(m module) {
+		if m.arch != oldest[0] {
+			m.name += "_" + strings.ReplaceAll(m.arch, "_", "")
+		}
+		if only == "" || only == m.name {
+			list = append(list, m)
+		}
+	}
 	for _, s := range sources {
+		if !s.typed {
+			add(module{source: s.name, name: s.name, arch: oldest[0]})
+			continue
+		}
 		for i, t := range types {
-			m := module{source: s.name, name: s.name + "_" + t, dtype: i}
-			if !s.typed {
-				m.name = s.name
-			}
-			if only == "" || only == m.name {
-				list = append(list, m)
-			}
-			if !s.typed {
-				break
+			for _, arch := range t.archs {
+				add(module{source: s.name, name: s.name + "_" + t.name, arch: arch, dtype: i})
 			}
 		}
 	}
@@ -112,7 +125,7 @@ func buildModules(clang, dir, only string, files map[string][]byte) (entries []e
 	for i := range modules {
 		work.Go(func() (err error) {
 			m := &modules[i]
-			if m.ptx, err = compile(clang, filepath.Join(dir, "src", m.source+".cu"), m.dtype); err != nil {
+			if m.ptx, err = compile(clang, filepath.Join(dir, "src", m.source+".cu"), m.arch, m.dtype); err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
 			return nil
@@ -136,8 +149,8 @@ func buildModules(clang, dir, only string, files map[string][]byte) (entries []e
 	return entries, nil
 }
 
-func compile(clang, source string, dtype int) ([]byte, error) {
-	cmd := exec.Command(clang, append(slices.Clone(arguments), fmt.Sprintf("-DRT_TYPE=%d", dtype), filepath.Base(source))...)
+func compile(clang, source, arch string, dtype int) ([]byte, error) {
+	cmd := exec.Command(clang, append(slices.Clone(arguments), "--cuda-gpu-arch="+arch, fmt.Sprintf("-DRT_TYPE=%d", dtype), filepath.Base(source))...)
 	cmd.Dir = filepath.Dir(source)
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg

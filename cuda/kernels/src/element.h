@@ -42,11 +42,19 @@ DEVICE Elem narrow(Arith a) { return floatToHalf(a); }
 typedef float Arith;
 DEVICE Arith widen(Elem e) { return __builtin_bit_cast(float, (u32)e << 16); }
 // Round to nearest even; a NaN becomes 0x7fff, as in float16.
+#if __CUDA_ARCH__ >= 800
+DEVICE Elem narrow(Arith a) {
+  Elem e;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(e) : "f"(a));
+  return e;
+}
+#else
 DEVICE Elem narrow(Arith a) {
   u32 bits = __builtin_bit_cast(u32, a);
   if (a != a) return 0x7fff;
   return (Elem)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+#endif
 #else
 typedef Elem Arith;
 DEVICE Arith widen(Elem e) { return e; }
