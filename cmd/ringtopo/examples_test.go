@@ -173,12 +173,16 @@ func TestExamplesRun(t *testing.T) {
 
 // hurried are flags that make a measuring example short.
 var hurried = map[string]string{
-	"bench": "--warmup 0 --cycles 1 --iters 1", "bench --tune": "--rounds 1 --bytes 1KiB", "bench --plan": "", "validate": "--rounds 1 --stress=false", "model": "",
+	"bench": "--warmup 0 --cycles 1 --iters 1 --bytes 1KiB", "bench --recipe": "--warmup 0 --cycles 1 --iters 1", "bench --recipe --plan": "",
+	"bench --tune": "--rounds 1 --bytes 1KiB", "validate": "--rounds 1 --stress=false --bytes 4KiB", "model": "--slots 2",
 }
 
 // TestMeasuringExamplesRun runs those that need no GPU, in the order in which help
 // shows them: some go on with what others left.
 func TestMeasuringExamplesRun(t *testing.T) {
+	if underRace {
+		t.Skip("the recipes of the examples send messages of many MiB")
+	}
 	t.Chdir(t.TempDir())
 	if err := os.Chmod(".", 0o700); err != nil { // tables that others may write to are refused
 		t.Fatal(err)
@@ -198,7 +202,7 @@ func TestMeasuringExamplesRun(t *testing.T) {
 				continue
 			}
 			kind := cmd.Name()
-			for _, flag := range []string{"--tune", "--plan"} {
+			for _, flag := range []string{"--recipe", "--tune", "--plan"} {
 				if slices.Contains(args, flag) {
 					kind += " " + flag
 				}
