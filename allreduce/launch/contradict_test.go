@@ -159,8 +159,9 @@ func TestTwoRanksZero(t *testing.T) {
 	if _, err := Join(ctx, w); err == nil || !strings.Contains(err.Error(), "has rank 0 of this job, too") {
 		t.Errorf("the second rank 0: %v", err)
 	}
-	w.Rank = 1
-	r, err := Join(ctx, w)
+	second := w
+	second.Rank = 1
+	r, err := Join(ctx, second)
 	if err := errors.Join(err, <-first); err != nil {
 		t.Fatalf("the others: %v", err)
 	}
@@ -197,8 +198,9 @@ func TestStrangers(t *testing.T) {
 		defer conn.Close()
 		say(&link{conn: conn})
 	}
-	w.Rank = 1
-	r, err := Join(ctx, w)
+	second := w
+	second.Rank = 1
+	r, err := Join(ctx, second)
 	if err := errors.Join(err, <-first); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ func newHub(links []*link, reason func(rank int) *DeathError) *hub {
 
 // serve listens to one rank until it is gone.
 func (h *hub) serve(rank int) {
+	defer h.links[rank].conn.Close() // nothing is said to it any more
 	for {
 		f, err := h.links[rank].receive()
 		switch {
@@ -103,6 +104,13 @@ func (h *hub) leave(rank int, death *DeathError) {
 	h.gone[rank] = true
 	if death == nil {
 		death = h.missed()
+	}
+	if !slices.Contains(h.gone, false) {
+		for _, p := range h.parts { // nobody is there to have them
+			if p != nil {
+				closeAll(p.files)
+			}
+		}
 	}
 	h.mu.Unlock()
 	if death != nil {

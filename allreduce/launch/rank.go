@@ -143,6 +143,19 @@ func (r *Rank) close(last frame) error {
 		r.cancel(ErrEnded)
 		closeAll(r.Files)
 		r.link.conn.Close()
+		r.forget()
 	})
 	return err
+}
+
+// forget closes the files of an exchange that did not come to its end.
+func (r *Rank) forget() {
+	for {
+		select {
+		case f := <-r.parts:
+			closeAll(f.files)
+		default:
+			return
+		}
+	}
 }
