@@ -67,8 +67,8 @@ func (e *Executor) stall(d *device, slot int, r *reportWire) allreduce.Stall {
 }
 
 // Blocks says what each block of a ring in the last run recorded of itself; blocks
-// of replays record nothing, and a GPU in trouble tells nothing. Where a launch was spread, blocks are counted among
-// those that work.
+// of replays record nothing, and a GPU in trouble tells nothing. Where a launch was
+// spread, blocks are counted among those that work.
 func (e *Executor) Blocks() []allreduce.Block {
 	var list []allreduce.Block
 	for _, d := range e.devices {

@@ -66,17 +66,18 @@ const stateBytes = 16
 type directRankWire struct{ state, in, out, rank uint64 }
 
 type directWire struct {
-	reports, abort, timeoutNs       uint64
-	count, lineCapacity             uint64
-	scratchBytes, wireBytes         uint64
-	flagsOffset, doneOffset         uint64
-	scratchOffset, wiresOffset      uint64
-	scalar                          uint64
-	nRanks, nLocal, blocks, pieces  uint32
-	reduction, scale, divide, trace uint32
-	local                           [maxLocalRanks]directRankWire
-	regions                         [maxDirectRanks]uint64
-	outs, ins                       [maxDirectRanks]uint64
+	reports, abort, timeoutNs      uint64
+	count, lineCapacity            uint64
+	scratchBytes, wireBytes        uint64
+	flagsOffset, doneOffset        uint64
+	scratchOffset, wiresOffset     uint64
+	scalar                         uint64
+	nRanks, nLocal, blocks, pieces uint32
+	reduction, scale, divide       uint32
+	_                              uint32 // whether blocks record themselves: those of rings do only
+	local                          [maxLocalRanks]directRankWire
+	regions                        [maxDirectRanks]uint64
+	outs, ins                      [maxDirectRanks]uint64
 }
 
 // bytesOf is the memory of a value.
