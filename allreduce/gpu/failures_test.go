@@ -75,7 +75,7 @@ func life(l *allreduce.Layout, o Options, p *allreduce.Plan) func(*cudafake.Driv
 		if _, err := ex.Run(context.Background(), p, args); err != nil {
 			return err
 		}
-		if _, err := ex.MeasureHop(context.Background(), 0, 2, 1024); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if _, err := ex.MeasureHop(context.Background(), 0, 1, 1024); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 		for _, graph := range []bool{false, true} {
@@ -87,10 +87,15 @@ func life(l *allreduce.Layout, o Options, p *allreduce.Plan) func(*cudafake.Driv
 	}
 }
 
-// someArgs are buffers of four ranks, used a little.
+// twoRanks is a small layout: the fake machine's memory is cleared many times.
+func twoRanks() *allreduce.Layout {
+	return &allreduce.Layout{NRanks: 2, BuffSize: [3]int{16384, 61440, 16384}, Rings: [][]int{{0, 1}, {0, 1}}}
+}
+
+// someArgs are buffers of two ranks, used a little.
 func someArgs(ex *Executor) ([]allreduce.Args, error) {
 	var a allreduce.Args
-	for rank := range 4 {
+	for rank := range 2 {
 		b, err := ex.Alloc(rank, 8000)
 		if err != nil {
 			return nil, err
@@ -135,8 +140,7 @@ func small(t *testing.T, l *allreduce.Layout, a allreduce.Algo) *allreduce.Plan 
 }
 
 func TestEveryFailureOfAnExecutor(t *testing.T) {
-	l := fourRanks(2)
-	l.BuffSize = [3]int{65536, 614400, 65536}
+	l := twoRanks()
 	for name, c := range map[string]struct {
 		gpus int
 		o    Options
@@ -152,7 +156,7 @@ func TestEveryFailureOfAnExecutor(t *testing.T) {
 
 // Memory that runs out anywhere, on a GPU or pinned on the host, is told as that.
 func TestEveryOutOfMemory(t *testing.T) {
-	l := fourRanks(2)
+	l := twoRanks()
 	scenario := life(l, Options{NoP2P: true}, small(t, l, allreduce.Ring))
 	for k, tried := 1, 0; ; k++ {
 		m := cudafake.New(2)
@@ -163,7 +167,7 @@ func TestEveryOutOfMemory(t *testing.T) {
 		m.FailNext(k, cuda.OutOfMemory, "MemAlloc", "MemHostAlloc")
 		err = scenario(m, drv)
 		if m.Failed() == "" {
-			if tried < 20 || err != nil {
+			if tried < 15 || err != nil {
 				t.Errorf("%d allocations failed, then %v", tried, err)
 			}
 			return
@@ -190,7 +194,7 @@ func TestEveryFailureOfPeers(t *testing.T) {
 // Of processes, each hears of what went wrong in one of them before it begins,
 // and none waits for one that has left.
 func TestEveryFailureOfProcesses(t *testing.T) {
-	l := &allreduce.Layout{NRanks: 2, BuffSize: [3]int{65536, 614400, 65536}, Rings: [][]int{{0, 1}, {0, 1}}}
+	l := twoRanks()
 	p := small(t, l, allreduce.Ring)
 	everyFailure(t, 2, 999, func(_ *cudafake.Driver, drv *cuda.Driver) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
