@@ -162,6 +162,9 @@ func (a *app) experiment(cmd *cobra.Command, c *benchCommand) error {
 	return a.measure(c, m, res, old, format)
 }
 
+// best says that the sweep asks for the best choice, instead of NCCL's.
+func (c *benchCommand) best() bool { return strings.EqualFold(c.algo, bench.Best) }
+
 // checkNumbers refuses values of flags that mean nothing.
 func (c *benchCommand) checkNumbers() error {
 	switch {
@@ -213,7 +216,7 @@ func (a *app) openBench(c *benchCommand) (m *benchMachine, e engine, err error) 
 	if err != nil {
 		return nil, e, err
 	}
-	opt.tuned(strings.EqualFold(c.algo, bench.Best))
+	opt.tuned(c.best())
 	if m, err = newBenchMachine(ms, gpus, env, nil); err != nil {
 		return nil, e, err
 	}

@@ -87,7 +87,7 @@ func (ar *arena) lay(a *app, c *benchCommand) error {
 	if ar.machine.devs == nil {
 		return usage("--peer and --tune run on one node: leave out --nodes and give -m once")
 	}
-	if strings.EqualFold(c.algo, bench.Best) {
+	if c.best() {
 		if ar.tables, err = openTuning(c.turns.tuning); err != nil {
 			return err
 		}

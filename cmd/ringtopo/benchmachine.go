@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringtopo/ringtopo/allreduce"
@@ -51,7 +50,7 @@ func newBenchMachine(ms []*job.Machine, gpus []int, env *ncclenv.Env, open func(
 // use has an engine run the settings, and for the algorithm best NCCL where the
 // user's tables name it.
 func (m *benchMachine) use(a *app, c *benchCommand, e engine, opt engineOptions) error {
-	if strings.EqualFold(c.algo, bench.Best) && e.name == "nccl" {
+	if c.best() && e.name == "nccl" {
 		return usage("--algo best with --engine nccl: NCCL chooses itself")
 	}
 	at := func(l *allreduce.Layout) engineOptions {

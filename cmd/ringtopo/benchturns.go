@@ -65,10 +65,10 @@ func (c *benchCommand) checkBest(cmd *cobra.Command) error {
 	if c.turns.peer != "" && !given("algo") && !given("proto") {
 		c.algo = bench.Best
 	}
-	if strings.EqualFold(c.algo, bench.Best) && given("proto") {
+	if c.best() && given("proto") {
 		return usage("--proto %s: the best choice has its own protocol; name an algorithm with --algo", c.proto)
 	}
-	wanted := c.turns.tune || strings.EqualFold(c.algo, bench.Best) || c.recipe != "" || c.resume != "" // which may ask for it
+	wanted := c.turns.tune || c.best() || c.recipe != "" || c.resume != "" // which may ask for it
 	return together(cmd, wanted, "--algo best or --tune", "tuning")
 }
 

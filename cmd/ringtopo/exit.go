@@ -78,3 +78,12 @@ func cannotOpen(err error) error {
 	}
 	return &codedError{exitFailed, err}
 }
+
+// cannotOpenOr is cannotOpen where it is known what to do about memory.
+func cannotOpenOr(err error, advice string) error {
+	var coded *codedError
+	if err = cannotOpen(err); errors.As(err, &coded) {
+		return err
+	}
+	return &codedError{exitUsage, fmt.Errorf("%w; %s", err, advice)}
+}

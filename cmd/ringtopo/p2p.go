@@ -2,10 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -131,17 +129,7 @@ func (a *app) measurePeers(c *p2pCommand) (*gpu.PeerReport, error) {
 	return report, nil
 }
 
-// cannotMeasure is the error of GPUs that cannot be measured. Memory that is not
-// there was asked for.
+// cannotMeasure is the error of GPUs that cannot be measured.
 func cannotMeasure(err error) error {
-	var coded *codedError
-	switch {
-	case errors.As(err, &coded):
-		return err
-	case errors.Is(err, syscall.ENOMEM):
-		return &codedError{exitUsage, fmt.Errorf("%w; send fewer bytes (--bytes), or take fewer GPUs (--gpus): each has a place for every other's", err)}
-	case errors.Is(err, allreduce.ErrNoDevice):
-		return &codedError{exitNoGPU, err}
-	}
-	return &codedError{exitFailed, err}
+	return cannotOpenOr(err, "send fewer bytes (--bytes), or take fewer GPUs (--gpus): each has a place for every other's")
 }

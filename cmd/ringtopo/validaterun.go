@@ -43,11 +43,7 @@ func (v *validator) open() error {
 	if err == nil {
 		return nil
 	}
-	var coded *codedError
-	if err = cannotOpen(err); errors.As(err, &coded) {
-		return err
-	}
-	return &codedError{exitUsage, fmt.Errorf("%w; take fewer channels (--nchannels), smaller FIFOs (--buffsize), or fewer ranks on each GPU", err)}
+	return cannotOpenOr(err, "take fewer channels (--nchannels), smaller FIFOs (--buffsize), or fewer ranks on each GPU")
 }
 
 func (v *validator) close() error {
