@@ -63,7 +63,7 @@ func New(l *allreduce.Layout, o Options) (*Executor, error) {
 	return e, nil
 }
 
-// prepared is an executor with all ranks, before its GPUs are opened.
+// prepared is an executor of all ranks, before its GPUs are opened.
 func prepared(l *allreduce.Layout, o Options, drv *cuda.Driver) *Executor {
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit

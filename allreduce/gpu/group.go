@@ -58,10 +58,8 @@ func Join(l *allreduce.Layout, o Options, job Job, rank int) (*Executor, error) 
 	if len(o.Devices) > 0 && len(o.Devices) != l.NRanks {
 		return nil, fmt.Errorf("%d GPUs named for %d ranks", len(o.Devices), l.NRanks)
 	}
-	e := &Executor{layout: l, opts: o, buffers: map[*buffer]struct{}{}, lifts: newLifts(), grace: grace, seats: make([]seat, l.NRanks), local: []int{rank}}
-	if e.opts.Limit <= 0 {
-		e.opts.Limit = DefaultLimit
-	}
+	e := prepared(l, o, nil) // the driver is opened when the others can hear of a failure
+	e.local = []int{rank}
 	e.group = &group{job: job, rank: rank, imports: map[int]cuda.Ptr{}}
 	if err := e.join(); err != nil {
 		return nil, errors.Join(err, e.Close())

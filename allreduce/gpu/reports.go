@@ -52,12 +52,12 @@ func (e *Executor) stalls() ([]allreduce.Stall, error) {
 func (e *Executor) stall(d *device, slot int, r *reportWire) allreduce.Stall {
 	s := allreduce.Stall{Algo: allreduce.Ring, Proto: allreduce.Proto(r.protocol), Peer: int(r.peer),
 		For: allreduce.Wait(r.stuck - 1), Want: r.want, Seen: r.seen, Base: r.base}
-	if rings, channels := int(e.ringReports(d)), e.layout.Channels(); slot < rings {
+	rings, channels := int(e.ringReports(d)), e.layout.Channels()
+	if slot < rings {
 		s.Rank, s.Channel = d.ranks[slot/channels], slot%channels
 		return s
-	} else {
-		slot -= rings
 	}
+	slot -= rings
 	for _, l := range d.launches { // the last that has such a block has written last
 		if l.direct != nil && slot < l.grid.Blocks {
 			s.Algo, s.Proto, s.Rank = l.algo, l.proto, d.ranks[slot/int(l.direct.blocks)]

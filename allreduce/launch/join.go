@@ -91,14 +91,14 @@ func host(ctx context.Context, w World, network, address string) (*Rank, error) 
 			}
 			return nil, fmt.Errorf("%d of %d came: %w", met, w.Size, err)
 		}
-		switch err := admit(ctx, w, &link{conn: conn}, links, pids); {
-		case err == nil:
+		err = admit(ctx, w, &link{conn: conn}, links, pids)
+		if err == nil {
 			met++
-		case errors.Is(err, errTurnedAway):
+			continue
+		}
+		conn.Close() // a stranger
+		if errors.Is(err, errTurnedAway) {
 			refused = err
-			fallthrough
-		default:
-			conn.Close() // a stranger
 		}
 	}
 	self, err := unixConn(theirs)
