@@ -36,6 +36,17 @@ func makeKit(c *cuda.Context) (k kit, err error) {
 	return k, errs[4]
 }
 
+// withKit does something with a kit on the context's thread.
+func withKit(c *cuda.Context, f func(k kit) error) error {
+	return c.Do(func() error {
+		k, err := makeKit(c)
+		if err != nil {
+			return err
+		}
+		return f(k)
+	})
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // calls are all that can be asked of a context and what it makes, by the driver's
@@ -102,13 +113,9 @@ func TestRefusedCallsAreNamed(t *testing.T) {
 		}
 		fake := cudafake.New(1)
 		c := open(t, fake)
-		err := c.Do(func() error {
-			k, err := makeKit(c)
-			if err != nil {
-				return err
-			}
+		err := withKit(c, func(k kit) error {
 			fake.FailNext(1, 777, fields[call.symbol])
-			err = call.do(k)
+			err := call.do(k)
 			var refused *cuda.Error
 			if !errors.As(err, &refused) || refused.Call != call.symbol || refused.Code != 777 {
 				t.Errorf("%s refuses: %v", call.symbol, err)
@@ -126,11 +133,7 @@ func TestRefusedCallsAreNamed(t *testing.T) {
 func TestFakeKnowsWhatIsLeft(t *testing.T) {
 	fake := cudafake.New(1)
 	c := open(t, fake)
-	err := c.Do(func() error {
-		k, err := makeKit(c)
-		if err != nil {
-			return err
-		}
+	err := withKit(c, func(k kit) error {
 		if left := fake.Left(); left != "1 allocation, 1 context, 1 event, 1 module, 1 stream" {
 			t.Errorf("left are %s", left)
 		}
@@ -160,14 +163,10 @@ func TestFakeKnowsWhatIsLeft(t *testing.T) {
 func TestCopy(t *testing.T) {
 	fake := cudafake.New(1)
 	c := open(t, fake)
-	err := c.Do(func() error {
-		k, err := makeKit(c)
-		if err != nil {
-			return err
-		}
+	err := withKit(c, func(k kit) error {
 		copy(k.host, "from one place to another")
 		got := make([]byte, 4)
-		err = errors.Join(c.Upload(k.p, k.host), k.s.Copy(k.p+40, k.p+5, 3), k.s.Synchronize(), c.Download(got, k.p+39))
+		err := errors.Join(c.Upload(k.p, k.host), k.s.Copy(k.p+40, k.p+5, 3), k.s.Synchronize(), c.Download(got, k.p+39))
 		if !bytes.Equal(got, []byte("\x00one")) {
 			t.Errorf("read %q", got)
 		}

@@ -134,6 +134,19 @@ func TestJoinOfAContradictingProcess(t *testing.T) {
 	}
 }
 
+// joining has a process join, and leave at once; it tells how joining went.
+func joining(ctx context.Context, w World) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		r, err := Join(ctx, w)
+		if err == nil {
+			defer r.Close()
+		}
+		done <- err
+	}()
+	return done
+}
+
 // Two processes that both think that they are rank 0 do not take the meeting point
 // from each other.
 func TestTwoRanksZero(t *testing.T) {
@@ -141,14 +154,7 @@ func TestTwoRanksZero(t *testing.T) {
 	w := World{Launcher: "test", Size: 2, LocalSize: 2, Job: "z"}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	first := make(chan error, 1)
-	go func() {
-		r, err := Join(ctx, w)
-		if err == nil {
-			defer r.Close()
-		}
-		first <- err
-	}()
+	first := joining(ctx, w)
 	path, err := socketPath(w)
 	if err != nil {
 		t.Fatal(err)
@@ -159,9 +165,8 @@ func TestTwoRanksZero(t *testing.T) {
 	if _, err := Join(ctx, w); err == nil || !strings.Contains(err.Error(), "has rank 0 of this job, too") {
 		t.Errorf("the second rank 0: %v", err)
 	}
-	second := w
-	second.Rank = 1
-	r, err := Join(ctx, second)
+	w.Rank = 1
+	r, err := Join(ctx, w)
 	if err := errors.Join(err, <-first); err != nil {
 		t.Fatalf("the others: %v", err)
 	}
@@ -175,14 +180,7 @@ func TestStrangers(t *testing.T) {
 	w := World{Launcher: "test", Size: 2, LocalSize: 1, Job: "s", Master: fmt.Sprintf("127.0.0.1:%d", port-1)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	first := make(chan error, 1)
-	go func() {
-		r, err := Join(ctx, w)
-		if err == nil {
-			defer r.Close()
-		}
-		first <- err
-	}()
+	first := joining(ctx, w)
 	other, err := json.Marshal(card{Rank: 1, Size: 2, Job: "another"})
 	if err != nil {
 		t.Fatal(err)
@@ -198,9 +196,8 @@ func TestStrangers(t *testing.T) {
 		defer conn.Close()
 		say(&link{conn: conn})
 	}
-	second := w
-	second.Rank = 1
-	r, err := Join(ctx, second)
+	w.Rank = 1
+	r, err := Join(ctx, w)
 	if err := errors.Join(err, <-first); err != nil {
 		t.Fatal(err)
 	}

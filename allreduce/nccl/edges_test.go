@@ -12,8 +12,6 @@ import (
 
 	"github.com/ringtopo/ringtopo/allreduce"
 	"github.com/ringtopo/ringtopo/allreduce/nccl"
-	"github.com/ringtopo/ringtopo/allreduce/plan"
-	"github.com/ringtopo/ringtopo/allreduce/verify"
 	"github.com/ringtopo/ringtopo/cuda"
 )
 
@@ -23,15 +21,8 @@ func TestRunsThatDoNotEnd(t *testing.T) {
 	lib, fake, drv := fakes(t, 2)
 	fake.Fail["EventQuery"] = cuda.NotReady
 	pl := twoRanks(t)
-	ex, err := nccl.New(pl.Layout(), nccl.Options{Driver: drv, API: lib.api(), Limit: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := planOne(t, pl, plan.Task{Count: 8, DType: allreduce.Float32}, allreduce.Ring, allreduce.LL)
-	trial, err := verify.NewTrial(ex, p, verify.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ex := open(t, pl.Layout(), nccl.Options{Driver: drv, API: lib.api(), Limit: 20 * time.Millisecond})
+	p, trial := small(t, ex, pl)
 	if _, err := trial.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "GPU 0 does not answer after 20ms") || !strings.Contains(err.Error(), "GPU 1") {
 		t.Errorf("error %v", err)
 	}
@@ -50,16 +41,9 @@ func TestRunsThatDoNotEnd(t *testing.T) {
 func TestInterruptsBreakNothing(t *testing.T) {
 	lib, _, drv := fakes(t, 2)
 	pl := twoRanks(t)
-	ex, err := nccl.New(pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ex := open(t, pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
 	defer ex.Close()
-	p := planOne(t, pl, plan.Task{Count: 8, DType: allreduce.Float32}, allreduce.Ring, allreduce.LL)
-	trial, err := verify.NewTrial(ex, p, verify.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, trial := small(t, ex, pl)
 	defer trial.Close()
 	r, err := ex.Capture(p, trial.Args(), 2, false)
 	if err != nil {
@@ -80,10 +64,7 @@ func TestInterruptsBreakNothing(t *testing.T) {
 // Buffers give back what was written to them, and refuse what is not in them.
 func TestBuffers(t *testing.T) {
 	lib, _, drv := fakes(t, 2)
-	ex, err := nccl.New(twoRanks(t).Layout(), nccl.Options{Driver: drv, API: lib.api()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ex := open(t, twoRanks(t).Layout(), nccl.Options{Driver: drv, API: lib.api()})
 	defer ex.Close()
 	rapid.Check(t, func(rt *rapid.T) {
 		rank, size := rapid.IntRange(0, 1).Draw(rt, "rank"), rapid.Int64Range(1, 1000).Draw(rt, "size")
@@ -123,10 +104,7 @@ func TestBuffers(t *testing.T) {
 func TestWhatNCCLCan(t *testing.T) {
 	lib, _, drv := fakes(t, 2)
 	pl := twoRanks(t)
-	ex, err := nccl.New(pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ex := open(t, pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
 	defer ex.Close()
 	for _, p := range allreduce.Protos() {
 		for _, a := range []allreduce.Algo{allreduce.Ring, allreduce.Tree} {

@@ -74,13 +74,30 @@ func fakes(t *testing.T, gpus int) (*library, *cudafake.Driver, *cuda.Driver) {
 	return &library{}, fake, drv
 }
 
-func TestCallsCarryTheWork(t *testing.T) {
-	lib, fake, drv := fakes(t, 2)
-	pl := twoRanks(t)
-	ex, err := nccl.New(pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
+func open(t *testing.T, l *allreduce.Layout, o nccl.Options) *nccl.Executor {
+	t.Helper()
+	ex, err := nccl.New(l, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ex
+}
+
+// small is a plan of eight numbers, and a trial of it.
+func small(t *testing.T, ex allreduce.Executor, pl *plan.Planner) (*allreduce.Plan, *verify.Trial) {
+	t.Helper()
+	p := planOne(t, pl, plan.Task{Count: 8, DType: allreduce.Float32}, allreduce.Ring, allreduce.LL)
+	trial, err := verify.NewTrial(ex, p, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, trial
+}
+
+func TestCallsCarryTheWork(t *testing.T) {
+	lib, fake, drv := fakes(t, 2)
+	pl := twoRanks(t)
+	ex := open(t, pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
 	p := planOne(t, pl, plan.Task{Count: 77, DType: allreduce.BFloat16, Op: allreduce.Avg}, allreduce.Ring, allreduce.LL)
 	trial, err := verify.NewTrial(ex, p, verify.Options{InPlace: true})
 	if err != nil {
@@ -166,15 +183,8 @@ func TestLibrary(t *testing.T) {
 func TestFailedRunsAreAborted(t *testing.T) {
 	lib, fake, drv := fakes(t, 2)
 	pl := twoRanks(t)
-	ex, err := nccl.New(pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := planOne(t, pl, plan.Task{Count: 8, DType: allreduce.Float32}, allreduce.Ring, allreduce.LL)
-	trial, err := verify.NewTrial(ex, p, verify.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ex := open(t, pl.Layout(), nccl.Options{Driver: drv, API: lib.api()})
+	p, trial := small(t, ex, pl)
 	r, err := ex.Capture(p, trial.Args(), 1, true)
 	if err != nil {
 		t.Fatal(err)
@@ -210,10 +220,7 @@ func TestWindowsThatCannotBe(t *testing.T) {
 	driver := fake.API()
 	api.MemAlloc = func(p *cuda.Ptr, n uint64) nccl.Result { return nccl.Result(driver.MemAlloc(p, n)) }
 	api.MemFree = func(p cuda.Ptr) nccl.Result { return nccl.Result(driver.MemFree(p)) }
-	ex, err := nccl.New(twoRanks(t).Layout(), nccl.Options{Driver: drv, API: api, Symmetric: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ex := open(t, twoRanks(t).Layout(), nccl.Options{Driver: drv, API: api, Symmetric: true})
 	alloc := func(rank int, size int64) allreduce.Buffer {
 		b, err := ex.Alloc(rank, size)
 		if err != nil {
